@@ -1,0 +1,70 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// TimeIndex says when to look: a set of ids, each at one due time. It is a
+// hint: it may lose, double or delay entries, and the scheduler stays right,
+// only later. One TimeIndex serves one queue; any number of processes may
+// share the data behind it.
+//
+// Rules for implementations (MUST), each with a conformance case:
+//
+//   - All methods may be called concurrently.
+//   - All times are UTC and whole milliseconds, from 1970 through 9999; core
+//     sees to that, an implementation stores them exactly.
+//   - Ids are bytes: two ids that differ in case or composition are two
+//     entries. Slices belong to the caller again after the return.
+//   - A slice holds each id at most once (core sees to it) and may have any
+//     length; an empty one is a no-op that returns nil. Large ones are split by
+//     the implementation into steps that don't stall the backend.
+//   - All writes are idempotent: a repeat of the same call after an error, or
+//     by a client library, leaves the same state.
+//   - An error means that any part of the call may have taken effect. An
+//     implementation doesn't retry, log or read a clock. It returns soon after
+//     ctx is done; with a ctx that is already done it returns its error and
+//     does nothing.
+type TimeIndex interface {
+	// Add puts each entry into the index. Where the id is there already, the
+	// EARLIER of the two due times stays.
+	Add(ctx context.Context, entries []Entry) error
+	// Due returns, without changing anything, up to limit entries with due time
+	// at or before now, ordered by due time, then by the bytes of the id.
+	Due(ctx context.Context, now time.Time, limit int) ([]Entry, error)
+	// Move sets an entry's due time to To, earlier or later, only where it is
+	// From at that instant. An entry that is missing or stands elsewhere is left
+	// alone; that is no error.
+	Move(ctx context.Context, moves []Move) error
+	// Remove deletes an entry only where its due time is entry.Due at that
+	// instant. An entry that is missing or stands elsewhere is left alone; that
+	// is no error.
+	Remove(ctx context.Context, entries []Entry) error
+}
+
+// Taker is an optional capability of a TimeIndex: Due and Move as one atomic
+// step, so that schedulers that share an index don't all see the same head.
+type Taker interface {
+	// Take picks up to limit entries with due time at or before now, in the order
+	// of Due, and moves each to until in the same atomic step. Two calls, from
+	// any process, never take the same entry at the same due time. until is
+	// after now. next is the earliest due time in the index that remains after
+	// the step outside of what this call took, zero if there is none.
+	//
+	// When an error comes with some ids already taken, they are returned beside
+	// it; a lost reply may leave ids at until, which costs only time.
+	Take(ctx context.Context, now, until time.Time, limit int) (taken []ID, next time.Time, err error)
+}
+
+// Watcher is an optional capability of a TimeIndex: a wake-up for sleeping
+// schedulers. It is a hint too: polling is enough to be right.
+type Watcher interface {
+	// Watch calls notify when an entry came that is earlier than all others, put
+	// there by any process. Notifications may be merged, doubled or, after a
+	// lost connection, missed. notify doesn't block. Watch blocks until ctx is
+	// done (it then returns nil or ctx's error) or until it can't go on (it
+	// returns another error; the scheduler calls it again after a back-off). It
+	// has joined every goroutine of its own when it returns.
+	Watch(ctx context.Context, notify func()) error
+}
