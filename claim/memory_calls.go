@@ -1,0 +1,221 @@
+package claim
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// Insert implements [core.Store].
+func (m *Memory) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	if err := done(ctx, "insert"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var failed []core.ItemError
+	for i := range tasks {
+		if err := m.insert(call, &tasks[i]); err != nil {
+			failed = append(failed, core.ItemError{Index: i, ID: tasks[i].ID, Err: err})
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (m *Memory) insert(call core.Call, task *core.Task) error {
+	token := call.Now.UnixMilli()
+	if old, ok := m.tasks[task.ID]; ok {
+		if old.Status.Live() || old.CallID == call.ID {
+			return old.Inserted(call)
+		}
+		token = max(token, old.Token+1)
+	}
+	due := ceil(task.Due)
+	m.put(&MemoryTask{
+		Row: Row{
+			ID: task.ID, Status: Pending, Due: due, Planned: due, Token: token,
+			MaxAttempts: task.MaxAttempts, Kind: task.Kind,
+			Payload: bytes.Clone(task.Payload), Meta: bytes.Clone(task.Meta),
+			CallID: call.ID,
+		},
+		CreatedAt: call.Now.UnixMilli(),
+	})
+	return nil
+}
+
+// Claim implements [core.Claimer].
+func (m *Memory) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	if err := done(ctx, "claim"); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	claimed := make([]core.Claimed, len(ids))
+	for i, id := range ids {
+		claimed[i] = m.claim(id, lease)
+	}
+	return claimed, nil
+}
+
+func (m *Memory) claim(id core.ID, lease core.Lease) core.Claimed {
+	t, ok := m.tasks[id]
+	if !ok {
+		return Gone(id)
+	}
+	repeated := t.Status == Running && t.Holder == lease.Holder
+	expired := t.Status == Running && t.LeaseUntil < lease.Now.UnixMilli()
+	if !repeated && (t.Status == Pending || expired) && t.Due <= lease.DueBy.UnixMilli() {
+		m.change(t, func() {
+			t.Status, t.Holder, t.LeaseUntil = Running, lease.Holder, ceil(lease.Until)
+			t.Token++
+			t.Attempts++
+			if expired {
+				t.Crashes++
+			}
+		})
+	}
+	c := t.Claimed(lease)
+	c.Task.Payload, c.Task.Meta = bytes.Clone(c.Task.Payload), bytes.Clone(c.Task.Meta)
+	return c
+}
+
+// Extend implements [core.Claimer].
+func (m *Memory) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
+	if err := done(ctx, "extend"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var failed []core.ItemError
+	for i, g := range grants {
+		if t := m.held(g); t != nil {
+			t.LeaseUntil = max(t.LeaseUntil, ceil(until))
+		} else {
+			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+// held returns the task that g is the running grant of, or nil.
+func (m *Memory) held(g core.Grant) *MemoryTask {
+	if t, ok := m.tasks[g.ID]; ok && t.Status == Running && t.heldBy(g) {
+		return t
+	}
+	return nil
+}
+
+// Settle implements [core.Claimer].
+func (m *Memory) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	if err := done(ctx, "settle"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var failed []core.ItemError
+	for i := range settlements {
+		if err := m.settle(now, &settlements[i]); err != nil {
+			failed = append(failed, core.ItemError{Index: i, ID: settlements[i].Grant.ID, Err: err})
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (m *Memory) settle(now time.Time, s *core.Settlement) error {
+	t := m.held(s.Grant)
+	if t == nil {
+		if t, ok := m.tasks[s.Grant.ID]; ok {
+			return t.Settled(s.Grant)
+		}
+		return core.ErrLeaseLost
+	}
+	switch s.Outcome {
+	case core.Done:
+		t.LeaseUntil = 0
+		m.finish(t, DoneState, now)
+	case core.Dead:
+		t.LeaseUntil, t.LastError = 0, s.Err
+		m.finish(t, DeadState, now)
+	case core.Retry:
+		m.change(t, func() {
+			t.Status, t.LeaseUntil, t.LastError = Pending, 0, s.Err
+			t.Due = ceil(s.Due)
+			t.Planned = t.Due
+		})
+	case core.Released:
+		m.change(t, func() {
+			t.Status, t.LeaseUntil = Pending, 0
+			t.Due = ceil(s.Due)
+			t.Attempts--
+		})
+	default:
+		return core.ErrInvalid
+	}
+	return nil
+}
+
+// Cancel implements [core.Store].
+func (m *Memory) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+	if err := done(ctx, "cancel"); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fates := make([]core.Fate, len(ids))
+	for i, id := range ids {
+		fates[i] = m.cancel(now, id)
+	}
+	return fates, nil
+}
+
+func (m *Memory) cancel(now time.Time, id core.ID) core.Fate {
+	t, ok := m.tasks[id]
+	if !ok {
+		return core.Unknown
+	}
+	if t.Status.Live() {
+		if t.Status == Pending || t.LeaseUntil < now.UnixMilli() {
+			t.LeaseUntil = 0
+		}
+		m.finish(t, Cancelled, now)
+	}
+	fate, _ := t.Fate()
+	return fate
+}
+
+// Reschedule implements [core.Store].
+func (m *Memory) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+	if err := done(ctx, "reschedule"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var failed []core.ItemError
+	for i, move := range moves {
+		if err := m.reschedule(move); err != nil {
+			failed = append(failed, core.ItemError{Index: i, ID: move.ID, Err: err})
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (m *Memory) reschedule(move core.Move) error {
+	t, ok := m.tasks[move.ID]
+	if !ok {
+		return core.ErrNotPending
+	}
+	to := ceil(move.To)
+	if t.Status == Pending && t.Due != to && (move.From.IsZero() || t.Due == ceil(move.From)) {
+		m.change(t, func() { t.Due, t.Planned = to, to })
+		return nil
+	}
+	return t.Rescheduled(core.Move{ID: move.ID, From: move.From, To: Time(to)})
+}

@@ -1,0 +1,111 @@
+package claim
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// stamp is an id at an instant; stamps are ordered by instant, then by the bytes
+// of the id.
+type stamp struct {
+	ms int64
+	id core.ID
+}
+
+func (a stamp) compare(b stamp) int {
+	switch {
+	case a.ms < b.ms:
+		return -1
+	case a.ms > b.ms:
+		return 1
+	default:
+		return strings.Compare(string(a.id), string(b.id))
+	}
+}
+
+// maxLeaf bounds a leaf of order: small enough that an insertion moves few
+// bytes, large enough that there are few leaves.
+const maxLeaf = 256
+
+// order is a sorted set of stamps: a B-tree of two levels, that is a list of
+// sorted leaves none of which is empty. An operation costs two binary searches
+// and moves at most a leaf, or now and then the list of leaves.
+type order struct{ leaves [][]stamp }
+
+// find returns the place of s: the leaf, the index in it, and whether it is there.
+func (o *order) find(s stamp) (leaf, i int, found bool) {
+	leaf, _ = slices.BinarySearchFunc(o.leaves, s, func(l []stamp, s stamp) int {
+		return l[len(l)-1].compare(s)
+	})
+	if leaf == len(o.leaves) {
+		return leaf, 0, false
+	}
+	i, found = slices.BinarySearchFunc(o.leaves[leaf], s, stamp.compare)
+	return leaf, i, found
+}
+
+// add puts s into the set. On a nil set it does nothing, and so does remove.
+func (o *order) add(s stamp) {
+	if o == nil {
+		return
+	}
+	leaf, i, found := o.find(s)
+	switch {
+	case found:
+		return
+	case len(o.leaves) == 0:
+		o.leaves = [][]stamp{{s}}
+		return
+	case leaf == len(o.leaves): // s is after all others
+		leaf--
+		i = len(o.leaves[leaf])
+	}
+	l := slices.Insert(o.leaves[leaf], i, s)
+	o.leaves[leaf] = l
+	if len(l) > maxLeaf {
+		half := len(l) / 2
+		o.leaves[leaf] = slices.Clone(l[:half])
+		o.leaves = slices.Insert(o.leaves, leaf+1, slices.Clone(l[half:]))
+	}
+}
+
+// remove takes s out of the set, if it is there.
+func (o *order) remove(s stamp) {
+	if o == nil {
+		return
+	}
+	leaf, i, found := o.find(s)
+	if !found {
+		return
+	}
+	l := slices.Delete(o.leaves[leaf], i, i+1)
+	o.leaves[leaf] = l
+	switch {
+	case len(l) == 0:
+		o.leaves = slices.Delete(o.leaves, leaf, leaf+1)
+	case leaf+1 < len(o.leaves) && len(l)+len(o.leaves[leaf+1]) <= maxLeaf/4:
+		o.leaves[leaf] = append(l, o.leaves[leaf+1]...)
+		o.leaves = slices.Delete(o.leaves, leaf+1, leaf+2)
+	}
+}
+
+// after yields the stamps strictly after s, in order. The set must not change
+// meanwhile.
+func (o *order) after(s stamp) iter.Seq[stamp] {
+	return func(yield func(stamp) bool) {
+		leaf, i, found := o.find(s)
+		if found {
+			i++
+		}
+		for ; leaf < len(o.leaves); leaf, i = leaf+1, 0 {
+			for _, at := range o.leaves[leaf][i:] {
+				if !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
