@@ -38,7 +38,7 @@
 //	            running, lease_until < Now, due <= DueBy -> running, token+1,
 //	            attempts+1, crashes+1
 //	Extend      running, token, holder -> lease_until = max(lease_until, Until)
-//	Settle      running, token, holder -> done (due NULL) | dead (due NULL) |
+//	Settle      running, token, holder -> done (due NULL) | dead (DeadLetter; due NULL) |
 //	            pending (Retry: due = planned = Due) |
 //	            pending (Released: due = Due, attempts-1); lease_until = 0
 //	Cancel      pending, or running -> cancelled (due NULL); lease_until stays

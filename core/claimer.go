@@ -193,8 +193,8 @@ const (
 	// Retry: the attempt failed; the task is pending again, due at
 	// Settlement.Due, which becomes its Task.Due.
 	Retry
-	// Dead: the task is given up and kept for an operator to see.
-	Dead
+	// DeadLetter: the task is given up and kept, as dead, for an operator to see.
+	DeadLetter
 	// Released: the task is given back, pending again at Settlement.Due; the
 	// attempt is not counted and Task.Due stays.
 	Released
@@ -207,8 +207,8 @@ func (o Outcome) String() string {
 		return "Done"
 	case Retry:
 		return "Retry"
-	case Dead:
-		return "Dead"
+	case DeadLetter:
+		return "DeadLetter"
 	case Released:
 		return "Released"
 	default:
@@ -222,7 +222,7 @@ type Settlement struct {
 	Outcome Outcome
 	// Due is when the task is due next (Retry, Released), else zero.
 	Due time.Time
-	// Err is the text of the failure (Retry, Dead), at most 4 KiB of valid UTF-8
+	// Err is the text of the failure (Retry, DeadLetter), at most 4 KiB of valid UTF-8
 	// without NUL; core cuts it.
 	Err string
 }
