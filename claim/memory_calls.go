@@ -138,7 +138,7 @@ func (m *Memory) settle(now time.Time, s *core.Settlement) error {
 	case core.Done:
 		t.LeaseUntil = 0
 		m.finish(t, DoneState, now)
-	case core.Dead:
+	case core.DeadLetter:
 		t.LeaseUntil, t.LastError = 0, s.Err
 		m.finish(t, DeadState, now)
 	case core.Retry:

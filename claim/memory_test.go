@@ -132,7 +132,7 @@ func TestMemoryCancelTellsTheFateAndARepeatTellsTheSame(t *testing.T) {
 	held := claimOne(t, m, "held", lease("h", 1, 100))
 	claimOne(t, m, "lapsed", lease("h", 1, 5))
 	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "done", lease("h", 1, 9)).Grant, Outcome: core.Done}))
-	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "dead", lease("h", 1, 9)).Grant, Outcome: core.Dead}))
+	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "dead", lease("h", 1, 9)).Grant, Outcome: core.DeadLetter}))
 	for range 2 {
 		fates, err := m.Cancel(t.Context(), at(10), []core.ID{"pending", "held", "lapsed", "done", "dead", "none"})
 		require.NoError(t, err)
