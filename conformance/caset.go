@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// caseT collects what a running case finds. testify's require and assert take
+// it in place of a *testing.T, which only the goroutine of a test may end.
+type caseT struct {
+	ctx      context.Context
+	patience time.Duration
+
+	mu       sync.Mutex
+	failures []string
+	serial   int
+}
+
+// Failures beyond this many say nothing new.
+const maxFailures = 5
+
+// Errorf records a failure; the case goes on.
+func (c *caseT) Errorf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.failures) < maxFailures:
+		c.failures = append(c.failures, fmt.Sprintf(format, args...))
+	case len(c.failures) == maxFailures:
+		c.failures = append(c.failures, "… and more")
+	}
+}
+
+// FailNow ends the goroutine that calls it.
+func (c *caseT) FailNow() { runtime.Goexit() }
+
+// unique returns a name that is new in this case and short enough for a
+// Call.ID or a Lease.Holder.
+func (c *caseT) unique(prefix string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serial++
+	return fmt.Sprintf("%s-%d", prefix, c.serial)
+}
+
+// wait polls until ok or until a correct backend would long have got there.
+func (c *caseT) wait(ok func() bool) bool {
+	for end := time.Now().Add(c.patience); ; {
+		if ok() {
+			return true
+		}
+		if time.Now().After(end) || c.ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(2 * time.Millisecond) // between two polls
+	}
+}
+
+// insist repeats a call whose outcome is unknown with the same arguments, as
+// core does. It returns nil, a *core.BatchError, or the last error of many.
+func (c *caseT) insist(call func() error) error {
+	var err error
+	for try := range 200 {
+		err = call()
+		var batch *core.BatchError
+		if err == nil || errors.As(err, &batch) || c.ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(time.Duration(min(try, 20)) * time.Millisecond) // back off, as core does
+	}
+	return fmt.Errorf("still failing after 200 repeats: %w", err)
+}

@@ -1,0 +1,32 @@
+// Package conformance proves that a backend keeps dueclaim's contract.
+//
+// An adapter's author calls one function from a test:
+//
+//	func TestConformance(t *testing.T) {
+//		conformance.TestIndex(t, conformance.Index{
+//			New:      func(t *testing.T) core.TimeIndex { return freshIndex(t) },
+//			Peer:     func(t *testing.T, first core.TimeIndex) core.TimeIndex { return secondHandle(t, first) },
+//			Provides: conformance.IndexProvides{Taker: true},
+//		})
+//	}
+//
+// and learns what is right, what is wrong and which rule says so. [TestIndex]
+// is for a [core.TimeIndex], [TestStore] for a [core.Store], [TestClaimer] for
+// a [core.Claimer] that keeps no tasks of its own.
+//
+// Every case checks one rule, a MUST of the contract. The rule is printed when
+// the case fails and is set as the test attribute "dueclaim.rule", its group as
+// "dueclaim.group", so that `go test -json` yields a table of backends and
+// rules. A case gets a fresh instance, and a watchdog ends it, with the stacks
+// of all goroutines, when it hangs.
+//
+// Almost every instant in a case is made up (the contract passes them as
+// arguments), so that leases end without waiting. Contended cases repeat a call
+// whose outcome is unknown with the same arguments, as core does: a lost
+// deadlock or a serialization failure is no defect.
+//
+// What the cases can't prove from outside: that a method gives up on a locked
+// row when its ctx ends, that no transaction is left open, that a lost reply is
+// mended by a repeat at any byte of the protocol, and how many statements a
+// batch costs. Those are the adapter's own tests.
+package conformance

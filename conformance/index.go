@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/require"
+)
+
+// Index says how to get at the TimeIndex under test.
+type Index struct {
+	// New returns an empty index. It is called once a case; what it opens it
+	// closes with t.Cleanup.
+	New func(t *testing.T) core.TimeIndex
+	// Peer returns a second handle on the data of first, as another process
+	// would have it. Nil where there is no such thing: first then serves twice.
+	Peer func(t *testing.T, first core.TimeIndex) core.TimeIndex
+	// Provides declares the optional capabilities. It is checked both ways: what
+	// is declared must be there, what isn't must not.
+	Provides IndexProvides
+	// Skip maps the name of a case (group/what) to the reason why this index
+	// can't keep its rule. A name that no case has fails.
+	Skip map[string]string
+}
+
+// IndexProvides declares an index's optional capabilities.
+type IndexProvides struct {
+	Taker   bool // core.Taker
+	Watcher bool // core.Watcher
+}
+
+// TestIndex runs every case for a TimeIndex as a subtest of t.
+func TestIndex(t *testing.T, index Index) {
+	t.Helper()
+	testIndex(t, index, newSettings(index.provides(), index.Skip))
+}
+
+func (x Index) provides() map[string]bool {
+	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher}
+}
+
+func testIndex(t *testing.T, index Index, s settings) {
+	t.Helper()
+	require.NotNil(t, index.New, "conformance.Index.New is nil")
+	cases := indexCases()
+	s.checkSkip(t, names(cases))
+	runCases(t, s, cases, func(t *testing.T, c *caseT) *indexEnv {
+		first := index.New(t)
+		peer := first
+		if index.Peer != nil {
+			peer = index.Peer(t, first)
+		}
+		return &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
+	})
+}
+
+func indexCases() []testCase[*indexEnv] {
+	var all []testCase[*indexEnv]
+	for _, group := range [][]testCase[*indexEnv]{
+		indexBasics, indexBytes, indexChanges, indexTakes, indexWatches,
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// indexEnv is what a case for a TimeIndex works with.
+type indexEnv struct {
+	*caseT
+	idx, peer core.TimeIndex
+	provides  IndexProvides
+}
+
+func (e *indexEnv) add(entries ...core.Entry) {
+	require.NoError(e, e.idx.Add(e.ctx, entries), "Add")
+}
+
+func (e *indexEnv) move(moves ...core.Move) {
+	require.NoError(e, e.idx.Move(e.ctx, moves), "Move")
+}
+
+func (e *indexEnv) remove(entries ...core.Entry) {
+	require.NoError(e, e.idx.Remove(e.ctx, entries), "Remove")
+}
+
+// endOfTime is after every due time.
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
+
+// all returns every entry, as the other handle sees them.
+func (e *indexEnv) all() []core.Entry {
+	entries, err := e.peer.Due(e.ctx, endOfTime, 100_000)
+	require.NoError(e, err, "Due")
+	return entries
+}
+
+// wantAll fails unless the index holds exactly these entries.
+func (e *indexEnv) wantAll(about string, want ...core.Entry) {
+	e.wantEntries(want, e.all(), about)
+}
+
+func (e *indexEnv) take(idx core.TimeIndex, now, until time.Time, limit int) ([]core.ID, time.Time) {
+	ids, next, err := idx.(core.Taker).Take(e.ctx, now, until, limit)
+	require.NoError(e, err, "Take")
+	return ids, next
+}
+
+func done() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,165 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var indexWatches = []testCase[*indexEnv]{
+	{
+		name: "watch/earlier-head", needs: "Watcher",
+		rule: "Watch calls notify when an entry came that is earlier than all others, put there by any process.",
+		run: func(e *indexEnv) {
+			w := e.watch()
+			defer w.stop(e)
+			due := 1_000_000
+			earlier := func(idx core.TimeIndex) {
+				due--
+				require.NoError(e, idx.Add(e.ctx, []core.Entry{{ID: core.ID(e.unique("head")), Due: at(due)}}))
+			}
+			// A watcher needs a moment to listen, and nothing says when it does.
+			if !e.wait(func() bool { earlier(e.peer); return w.calls.Load() > 0 }) {
+				e.Errorf("got no notification in %s of heads that another handle added, want one", e.patience)
+				e.FailNow()
+			}
+			for i, idx := range []core.TimeIndex{e.peer, e.idx, e.peer} {
+				w.settle(e)
+				before := w.calls.Load()
+				earlier(idx)
+				if !e.wait(func() bool { return w.calls.Load() > before }) {
+					e.Errorf("round %d: got no notification of an earlier head, want one", i)
+				}
+			}
+		},
+	},
+	{
+		name: "watch/ends", needs: "Watcher",
+		rule: "Watch blocks until ctx is done and then returns nil or ctx's error.",
+		run: func(e *indexEnv) {
+			w := e.watch()
+			defer w.stop(e)
+			e.add(core.Entry{ID: "a", Due: base})
+			select {
+			case <-w.ended:
+				e.Errorf("got a return (%v) before ctx was done, want it to block", w.err)
+			case <-time.After(50 * time.Millisecond): // long enough for an eager return to show
+			}
+			w.stop(e)
+			if w.err != nil && !errors.Is(w.err, context.Canceled) {
+				e.Errorf("got error %v, want nil or ctx's", w.err)
+			}
+		},
+	},
+	{
+		name: "watch/done-ctx", needs: "Watcher",
+		rule: "With a ctx that is already done Watch returns at once.",
+		run: func(e *indexEnv) {
+			ended := make(chan error, 1)
+			go func() { ended <- e.idx.(core.Watcher).Watch(done(), func() {}) }()
+			select {
+			case err := <-ended:
+				if err != nil {
+					assert.ErrorIs(e, err, context.Canceled)
+				}
+			case <-time.After(e.patience):
+				e.Errorf("got no return within %s", e.patience)
+			}
+		},
+	},
+	{
+		name: "watch/joins", needs: "Watcher",
+		rule: "Watch has joined every goroutine of its own when it returns.",
+		run: func(e *indexEnv) {
+			const rounds = 20
+			cycle := func() {
+				ctx, cancel := context.WithCancel(e.ctx)
+				ended := make(chan error, 1)
+				go func() { ended <- e.idx.(core.Watcher).Watch(ctx, func() {}) }()
+				runtime.Gosched()
+				e.add(core.Entry{ID: core.ID(e.unique("n")), Due: base})
+				cancel()
+				<-ended
+			}
+			cycle() // a client may start its own goroutines with the first connection
+			before := runtime.NumGoroutine()
+			for range rounds {
+				cycle()
+			}
+			// Half of them as slack: what a driver keeps is no goroutine of Watch.
+			if !e.wait(func() bool { return runtime.NumGoroutine() < before+rounds/2 }) {
+				buf := make([]byte, 64<<10)
+				e.Errorf("got %d goroutines after %d rounds of Watch, %d before them\n%s",
+					runtime.NumGoroutine(), rounds, before, buf[:runtime.Stack(buf, true)])
+			}
+		},
+	},
+	{
+		name: "watch/many", needs: "Watcher",
+		rule: "Any number of Watches run at once; the end of one leaves the others listening.",
+		run: func(e *indexEnv) {
+			a, b := e.watch(), e.watch()
+			defer a.stop(e)
+			defer b.stop(e)
+			due := 1_000_000
+			heard := func(w *watching) bool {
+				due--
+				e.add(core.Entry{ID: core.ID(e.unique("head")), Due: at(due)})
+				return w.calls.Load() > 0
+			}
+			assert.True(e, e.wait(func() bool { return heard(a) }) && e.wait(func() bool { return heard(b) }), "both hear of new heads")
+			a.stop(e)
+			b.settle(e)
+			b.calls.Store(0)
+			assert.True(e, e.wait(func() bool { return heard(b) }), "the second hears on after the first ended")
+		},
+	},
+}
+
+// watching is a Watch that runs in the background.
+type watching struct {
+	calls  atomic.Int64
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // what Watch returned, once ended is closed
+}
+
+func (e *indexEnv) watch() *watching {
+	ctx, cancel := context.WithCancel(e.ctx)
+	w := &watching{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		w.err = e.idx.(core.Watcher).Watch(ctx, func() { w.calls.Add(1) })
+	}()
+	return w
+}
+
+// stop ends the Watch and waits for its return.
+func (w *watching) stop(e *indexEnv) {
+	w.cancel()
+	select {
+	case <-w.ended:
+	case <-time.After(e.patience):
+		e.Errorf("got no return of Watch within %s of ctx's end", e.patience)
+		e.FailNow()
+	}
+}
+
+// settle waits until no notification came for a while, so that a late one of an
+// earlier entry isn't taken for that of the next.
+func (w *watching) settle(e *indexEnv) {
+	for seen := w.calls.Load(); ; {
+		time.Sleep(20 * time.Millisecond) // there is no event for "nothing more comes"
+		now := w.calls.Load()
+		if now == seen || e.ctx.Err() != nil {
+			return
+		}
+		seen = now
+	}
+}

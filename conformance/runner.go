@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A case that takes longer than this hangs; the slowest real ones need seconds.
+const watchdog = 60 * time.Second
+
+// patience bounds the wait for something that a correct backend does at once.
+const patience = 10 * time.Second
+
+// testCase is one rule and the code that checks it against an environment E.
+type testCase[E any] struct {
+	name string // group/what, unique in its suite
+	rule string // the MUST, as the contract has it
+	// needs names a capability without which the case has nothing to check;
+	// with a leading "!" one that must be absent.
+	needs string
+	run   func(e E)
+}
+
+// settings is what a suite's cases have in common.
+type settings struct {
+	provides map[string]bool
+	skip     map[string]string
+	patience time.Duration
+	// report gets the text of each failed case. The suite's own tests replace it
+	// to see which cases a broken backend fails.
+	report func(t *testing.T, name, failure string)
+}
+
+func newSettings(provides map[string]bool, skip map[string]string) settings {
+	return settings{provides: provides, skip: skip, patience: patience, report: func(t *testing.T, _, failure string) {
+		t.Helper()
+		t.Error(failure)
+	}}
+}
+
+// checkSkip fails when a skip has no reason or names no case of the suite: a
+// misspelt or outdated skip must not go unnoticed.
+func (s settings) checkSkip(t *testing.T, known []string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(s.skip)) {
+		if !slices.Contains(known, name) {
+			t.Errorf("Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  "))
+		} else if s.skip[name] == "" {
+			t.Errorf("Skip of case %q has no reason", name)
+		}
+	}
+}
+
+// whyNot says why a case isn't run, "" where it is.
+func (s settings) whyNot(name, needs string) string {
+	if reason := s.skip[name]; reason != "" {
+		return "skipped by the adapter: " + reason
+	}
+	capability, absent := strings.CutPrefix(needs, "!")
+	switch {
+	case needs == "" || s.provides[capability] != absent:
+		return ""
+	case absent:
+		return "not for a backend that provides " + capability
+	default:
+		return "not provided: " + capability
+	}
+}
+
+func names[E any](cases []testCase[E]) []string {
+	list := make([]string, len(cases))
+	for i, c := range cases {
+		list[i] = c.name
+	}
+	return list
+}
+
+// runCases runs each case as a subtest on an environment of its own.
+func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *testing.T, c *caseT) E) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			group, _, _ := strings.Cut(tc.name, "/")
+			t.Attr("dueclaim.group", group)
+			t.Attr("dueclaim.rule", tc.rule)
+			if why := s.whyNot(tc.name, tc.needs); why != "" {
+				t.Skip(why)
+			}
+			if failure := runCase(t, s, tc, env); failure != "" {
+				s.report(t, tc.name, failure)
+			}
+		})
+	}
+}
+
+// runCase runs the case in a goroutine of its own, so that a hanging one can be
+// abandoned, and returns what it found, "" for nothing.
+func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testing.T, c *caseT) E) string {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := &caseT{ctx: ctx, patience: s.patience}
+	e := env(t, c) // on the test's own goroutine: New may end the test
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				buf := make([]byte, 64<<10)
+				c.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+			}
+		}()
+		tc.run(e)
+	}()
+
+	timer := time.NewTimer(watchdog)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		buf := make([]byte, 1<<20)
+		c.Errorf("the case hangs: not over after %s; all goroutines:\n%s", watchdog, buf[:runtime.Stack(buf, true)])
+	}
+	return c.text(tc.rule)
+}
+
+func (c *caseT) text(rule string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.failures) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("broken rule: %s\n%s", rule, strings.Join(c.failures, "\n"))
+}
