@@ -1,0 +1,47 @@
+package testserver
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
+)
+
+// shared holds the one server of each kind that the tests of this binary use
+// together. It ends with the process.
+var shared = map[server.Kind]func() (*server.Server, error){
+	server.Redis:    sharedServer(server.Redis),
+	server.MariaDB:  sharedServer(server.MariaDB),
+	server.MySQL:    sharedServer(server.MySQL),
+	server.Postgres: sharedServer(server.Postgres),
+}
+
+func sharedServer(k server.Kind) func() (*server.Server, error) {
+	return sync.OnceValues(func() (*server.Server, error) { return server.Start(k, server.Options{}) })
+}
+
+// locate returns the DSN that the environment gives for a kind, or else starts
+// the shared server and returns its address.
+func locate(t testing.TB, k server.Kind) (dsn, addr string) {
+	t.Helper()
+	if dsn := os.Getenv(variable(k)); dsn != "" {
+		return dsn, ""
+	}
+	s, err := shared[k]()
+	if err != nil {
+		missing(t, k, err)
+	}
+	return "", s.Addr()
+}
+
+// Redis returns the URL of a Redis server that other tests use too: take keys
+// that nobody else takes, and flush nothing.
+func Redis(t testing.TB) string {
+	t.Helper()
+	dsn, addr := locate(t, server.Redis)
+	if dsn != "" {
+		return dsn
+	}
+	return "redis://" + addr + "/0"
+}
