@@ -1,0 +1,171 @@
+// Package heapindex is a [core.TimeIndex] in the process: a heap ordered by due
+// time and id. It needs no server and loses its entries with the process, which
+// the scheduler's sweeps make good: they read the claim store again.
+//
+// It suits one process, several schedulers in one process, and worker processes
+// that share a claim store but no Redis: each keeps an index of its own and the
+// store decides who runs what.
+//
+// An entry costs about 85 bytes beside its id, which is kept as the caller's
+// string. Adding and taking one costs about a microsecond at a million entries;
+// removing and moving by id is O(log n). The memory of a past peak is kept for
+// the next one.
+package heapindex
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// lockStep is how many entries one hold of the lock handles, so that a call with
+// a hundred thousand entries doesn't keep a scheduler from its due tasks for
+// longer than about a millisecond.
+const lockStep = 1024
+
+var (
+	_ core.TimeIndex = (*Index)(nil)
+	_ core.Taker     = (*Index)(nil)
+	_ core.Watcher   = (*Index)(nil)
+)
+
+// Index is an in-process time index. It is safe for concurrent use and has no
+// goroutine of its own. Its zero value is not usable; see [New].
+type Index struct {
+	mu       sync.Mutex
+	entries  table
+	watchers map[chan struct{}]struct{}
+}
+
+// New returns an empty index.
+func New() *Index {
+	return &Index{
+		entries:  newTable(),
+		watchers: make(map[chan struct{}]struct{}),
+	}
+}
+
+// Len returns the number of entries, those of running tasks included.
+func (x *Index) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.entries.len()
+}
+
+// Add implements [core.TimeIndex]. Its only error is that of a ctx that is done.
+func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
+	for len(entries) > 0 {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("heapindex: add: %w", err)
+		}
+		n := min(len(entries), lockStep)
+		x.addStep(entries[:n])
+		entries = entries[n:]
+	}
+	return doneErr(ctx, "add")
+}
+
+func (x *Index) addStep(entries []core.Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.entries.head()
+	for _, e := range entries {
+		x.entries.addEarlier(e.ID, e.Due.UnixMilli())
+	}
+	x.wakeIfEarlier(before)
+}
+
+// Due implements [core.TimeIndex]: O(limit · log limit), whatever the size of
+// the index. Its only error is that of a ctx that is done.
+func (x *Index) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
+	if err := doneErr(ctx, "due"); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var due []core.Entry
+	nowMs := now.UnixMilli()
+	x.entries.ascend(func(it item) bool {
+		if it.due > nowMs || len(due) == limit {
+			return false
+		}
+		due = append(due, core.Entry{ID: x.entries.id(it), Due: toTime(it.due)})
+		return len(due) < limit
+	})
+	return due, nil
+}
+
+// Move implements [core.TimeIndex]. Its only error is that of a ctx that is
+// done.
+func (x *Index) Move(ctx context.Context, moves []core.Move) error {
+	for len(moves) > 0 {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("heapindex: move: %w", err)
+		}
+		n := min(len(moves), lockStep)
+		x.moveStep(moves[:n])
+		moves = moves[n:]
+	}
+	return doneErr(ctx, "move")
+}
+
+func (x *Index) moveStep(moves []core.Move) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.entries.head()
+	for _, m := range moves {
+		x.entries.move(m.ID, m.From.UnixMilli(), m.To.UnixMilli())
+	}
+	x.wakeIfEarlier(before)
+}
+
+// Remove implements [core.TimeIndex]. Its only error is that of a ctx that is
+// done.
+func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
+	for len(entries) > 0 {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("heapindex: remove: %w", err)
+		}
+		n := min(len(entries), lockStep)
+		x.removeStep(entries[:n])
+		entries = entries[n:]
+	}
+	return doneErr(ctx, "remove")
+}
+
+func (x *Index) removeStep(entries []core.Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range entries {
+		x.entries.remove(e.ID, e.Due.UnixMilli())
+	}
+}
+
+// Take implements [core.Taker]. Its only error is that of a ctx that is done.
+func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) ([]core.ID, time.Time, error) {
+	if err := doneErr(ctx, "take"); err != nil {
+		return nil, time.Time{}, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	taken, next, ok := x.entries.take(now.UnixMilli(), until.UnixMilli(), limit)
+	if !ok {
+		return taken, time.Time{}, nil
+	}
+	return taken, toTime(next), nil
+}
+
+func doneErr(ctx context.Context, call string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("heapindex: %s: %w", call, err)
+	}
+	return nil
+}
+
+func toTime(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
