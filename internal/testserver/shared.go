@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dueclaim/dueclaim/internal/testserver/require"
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
@@ -25,7 +26,7 @@ func sharedServer(k server.Kind) func() (*server.Server, error) {
 // the shared server and returns its address.
 func locate(t testing.TB, k server.Kind) (dsn, addr string) {
 	t.Helper()
-	if dsn := os.Getenv(variable(k)); dsn != "" {
+	if dsn := os.Getenv(require.Variable(k)); dsn != "" {
 		return dsn, ""
 	}
 	s, err := shared[k]()

@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/dueclaim/dueclaim/internal/testserver/require"
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
@@ -37,7 +38,7 @@ func mysqlDatabase(t testing.TB, k server.Kind) string {
 	dsn, addr := locate(t, k)
 	admin, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		t.Fatalf("%s: %v", variable(k), err)
+		t.Fatalf("%s: %v", require.Variable(k), err)
 	}
 	if addr != "" {
 		admin = mysqlRoot(addr)
@@ -91,7 +92,7 @@ func createPostgres(t testing.TB, admin string) string {
 	t.Helper()
 	u, err := url.Parse(admin)
 	if err != nil || u.Host == "" {
-		t.Fatalf("%s must be a postgres:// URL with a host", variable(server.Postgres)) // the text may hold a password
+		t.Fatalf("%s must be a postgres:// URL with a host", require.Variable(server.Postgres)) // the text may hold a password
 	}
 	name := databaseName()
 	exec := func(ctx context.Context, statement string) error {

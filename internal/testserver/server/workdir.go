@@ -13,14 +13,15 @@ const workPrefix = "dueclaim-test-"
 
 // reaperScript waits until its input ends, which is when the parent has ended
 // in whatever way, then ends the servers whose "SIGNAL PID" it finds and
-// removes the folder. It ignores the signals that a terminal sends to all.
+// removes the folder. It ignores the signals that a terminal sends to all. A
+// zombie (of an init that is slow to collect them) counts as ended.
 const reaperScript = `
 trap '' INT QUIT TERM HUP
 cat >/dev/null
 each() { for f in "$1"/*/server.pid; do [ -f "$f" ] && read -r sig pid <"$f" && [ -n "$pid" ] && "$2" ; done; }
 end() { kill -CONT "$pid"; kill "-$sig" "$pid"; }
 force() { kill -KILL "$pid"; }
-alive() { kill -0 "$pid" && living=1; }
+alive() { kill -0 "$pid" && ! grep -q '^State:.*Z' "/proc/$pid/status" && living=1; }
 each "$1" end
 n=0
 while [ $n -lt 50 ]; do living=; each "$1" alive; [ -z "$living" ] && break; sleep 0.1; n=$((n+1)); done
