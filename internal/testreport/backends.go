@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/internal/testserver/require"
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
+)
+
+// backend is a part that the report must name, tested or not.
+type backend struct {
+	name string
+	need string // the server that it needs: "" for none
+}
+
+var indexes = []backend{{"heap", ""}, {"redis", string(server.Redis)}}
+
+var stores = []backend{
+	{"memory", ""},
+	{"sqlite", ""},
+	{"mariadb", string(server.MariaDB)},
+	{"mysql", string(server.MySQL)},
+	{"postgres (pgx)", string(server.Postgres)},
+	{"postgres (database/sql)", string(server.Postgres)},
+}
+
+// required says whether the run fails when the backend was not tested.
+func (b backend) required() bool {
+	if b.need == "" {
+		return require.CI() || require.Named(b.name) // there is no excuse
+	}
+	return require.Kind(server.Kind(b.need))
+}
+
+// row is a line of the closing table.
+type row struct {
+	class, name string
+	needs       []string // servers
+	required    bool
+	result      string
+	ok          bool // FAILED or not tested: false
+}
+
+// rows are all that the table has to name: indexes, stores, pairs.
+func rows() []row {
+	var all []row
+	add := func(class, name string, parts ...backend) {
+		r := row{class: class, name: name, required: true}
+		for _, part := range parts {
+			r.required = r.required && part.required()
+			if part.need != "" {
+				r.needs = append(r.needs, part.need)
+			}
+		}
+		all = append(all, r)
+	}
+	for _, b := range indexes {
+		add("index", b.name, b)
+	}
+	for _, b := range stores {
+		add("store", b.name, b)
+	}
+	for _, i := range indexes {
+		for _, s := range stores {
+			add("pair", i.name+"+"+s.name, i, s)
+		}
+	}
+	return all
+}
+
+// notTested matches the message of a test that can't have its server.
+var notTested = regexp.MustCompile(`NOT tested: ([a-z]+): (.*)`)
+
+// skips are the reasons given by skipped tests, by server.
+func skips(tests []*testCase) map[string]string {
+	reasons := map[string]string{}
+	for _, t := range tests {
+		if t.outcome != skipped {
+			continue
+		}
+		if match := notTested.FindStringSubmatch(strings.Join(t.output, "")); match != nil {
+			reasons[match[1]] = cmp.Or(reasons[match[1]], strings.TrimSpace(match[2]))
+		}
+	}
+	return reasons
+}
+
+// judge fills in a row's result from the tests that name it.
+func (r *row) judge(tests []*testCase, reasons map[string]string) {
+	var c counts
+	var failures []string
+	var below []*testCase
+	for _, t := range tests {
+		if !slices.Contains(t.backends, r.class+":"+r.name) {
+			continue
+		}
+		if t.outcome == failed {
+			failures = append(failures, short(t.pkg)+" "+t.name)
+		}
+		t.leaves(func(leaf *testCase) bool {
+			if !slices.Contains(below, leaf) {
+				below = append(below, leaf)
+			}
+			return true
+		})
+	}
+	c = count(below)
+	own := skips(below)
+	switch {
+	case len(failures) > 0:
+		r.result = "FAILED: " + failures[0]
+		if more := len(failures) - 1; more > 0 {
+			r.result += fmt.Sprintf(" and %d more", more)
+		}
+	case c.passed == 0:
+		r.result = "NOT tested: " + cmp.Or(r.reason(own), r.reason(reasons), anyReason(below), "no test ran")
+	default:
+		r.ok = true
+		r.result = fmt.Sprintf("passed (%d tests", c.passed)
+		if c.skipped > 0 {
+			r.result += fmt.Sprintf(", %d skipped", c.skipped)
+			if why := r.reason(own); why != "" {
+				r.result += ": " + why
+			}
+		}
+		r.result += ")"
+	}
+}
+
+// reason is why the first of the row's servers could not be had.
+func (r *row) reason(reasons map[string]string) string {
+	for _, need := range r.needs {
+		if why := reasons[need]; why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// anyReason is what a skipped test said last.
+func anyReason(tests []*testCase) string {
+	for _, t := range tests {
+		for _, line := range slices.Backward(t.output) {
+			if text := strings.TrimSpace(line); t.outcome == skipped && text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
+				return text
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
+)
+
+// finish prints the totals and, last, the table of backends. It returns false
+// where the run fails for a reason that go test doesn't know.
+func finish(out io.Writer, r *testRun) bool {
+	c := count(r.tests)
+	c.failed += len(r.broken)
+	problems := unknownNames(r.tests)
+	if c == (counts{}) {
+		problems = append(problems, "no test ran")
+	}
+	reasons := skips(r.tests)
+	table := rows()
+	for i := range table {
+		row := &table[i]
+		row.judge(r.tests, reasons)
+		if row.required && strings.HasPrefix(row.result, "NOT tested") {
+			problems = append(problems, fmt.Sprintf("%s %s is required, but was NOT tested", row.class, row.name))
+		}
+	}
+	for path, output := range r.builds { // of packages without tests
+		fmt.Fprintf(out, "%s\n%s", path, excerpt(output))
+	}
+	fmt.Fprintln(out)
+	for _, name := range r.failures {
+		fmt.Fprintln(out, "failed:", name)
+	}
+	for _, name := range r.broken {
+		fmt.Fprintln(out, "failed:", short(name), "(outside of its tests)")
+	}
+	for _, problem := range problems {
+		fmt.Fprintln(out, "failed:", problem)
+	}
+	fmt.Fprintf(out, "%s\n\n", c)
+	for _, row := range table {
+		fmt.Fprintf(out, "%-6s %-30s %s\n", row.class, row.name, row.result)
+	}
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		if !inTable(table, name) {
+			fmt.Fprintf(out, "%-6s %-30s NOT tested: %s\n", "with", name, reasons[name])
+		}
+	}
+	return len(problems) == 0
+}
+
+// inTable says whether the table has a row that stands or falls with a server.
+func inTable(table []row, name string) bool {
+	return slices.ContainsFunc(table, func(r row) bool { return slices.Contains(r.needs, name) })
+}
+
+// unknownNames finds names that the table doesn't have: a misspelt one would
+// make a backend look untested, or required in vain.
+func unknownNames(tests []*testCase) []string {
+	known := map[string]bool{}
+	for _, r := range rows() {
+		known[r.class+":"+r.name] = true
+	}
+	var problems []string
+	for _, t := range tests {
+		for _, name := range t.backends {
+			if !known[name] {
+				known[name] = true // once is enough
+				problems = append(problems, fmt.Sprintf("%s %s names an unknown backend: %q", short(t.pkg), t.name, name))
+			}
+		}
+	}
+	servers := map[string]bool{}
+	for _, k := range server.Kinds() {
+		servers[string(k)] = true
+	}
+	for _, b := range slices.Concat(indexes, stores) {
+		servers[b.name] = true
+	}
+	for _, name := range strings.FieldsFunc(os.Getenv("DUECLAIM_REQUIRE"), func(c rune) bool { return c == ',' || c == ' ' }) {
+		if !servers[name] {
+			problems = append(problems, fmt.Sprintf("DUECLAIM_REQUIRE names an unknown server: %q", name))
+		}
+	}
+	return problems
+}
