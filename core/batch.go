@@ -1,0 +1,107 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// batch is the valid part of a caller's slice, as it goes to an adapter: without
+// bad items and without a second item of the same id.
+type batch[T any] struct {
+	items  []T
+	places []int // of items in the caller's slice
+	bad    []ItemError
+}
+
+// newBatch copies what check lets pass.
+func newBatch[T any](all []T, check func(T) (ID, error)) batch[T] {
+	b := batch[T]{items: make([]T, 0, len(all)), places: make([]int, 0, len(all))}
+	first := make(map[ID]int, len(all))
+	for i, item := range all {
+		id, err := check(item)
+		if at, twice := first[id]; err == nil && twice {
+			err = fmt.Errorf("%w: the id is in this batch twice, first as item %d", ErrInvalid, at)
+		}
+		if err != nil {
+			b.bad = append(b.bad, ItemError{Index: i, ID: id, Err: err})
+			continue
+		}
+		first[id] = i
+		b.items = append(b.items, item)
+		b.places = append(b.places, i)
+	}
+	return b
+}
+
+// err returns the adapter's answer about the valid items together with the bad
+// ones, all by their places in the caller's slice.
+func (b batch[T]) err(answer error) error {
+	items := b.bad
+	var ofItems *BatchError
+	switch {
+	case errors.As(answer, &ofItems):
+		items = slices.Clone(b.bad)
+		for _, item := range ofItems.Items {
+			if item.Index >= 0 && item.Index < len(b.places) {
+				item.Index = b.places[item.Index]
+			}
+			items = append(items, item)
+		}
+		slices.SortStableFunc(items, func(x, y ItemError) int { return x.Index - y.Index })
+	case answer != nil:
+		return errors.Join(answer, NewBatchError(b.bad))
+	}
+	return NewBatchError(items)
+}
+
+// itemErrors returns the failures that err names, by place; nil when it names
+// none.
+func itemErrors(err error) map[int]error {
+	var ofItems *BatchError
+	if !errors.As(err, &ofItems) {
+		return nil
+	}
+	m := make(map[int]error, len(ofItems.Items))
+	for _, item := range ofItems.Items {
+		m[item.Index] = item.Err
+	}
+	return m
+}
+
+// failedItem tells whether an answer leaves item i without effect. An answer
+// that names no items is about all of them.
+func failedItem(answer error, i int) bool {
+	if answer == nil {
+		return false
+	}
+	var ofItems *BatchError
+	if !errors.As(answer, &ofItems) {
+		return true
+	}
+	_, failed := slices.BinarySearchFunc(ofItems.Items, i, func(item ItemError, i int) int { return item.Index - i })
+	return failed
+}
+
+// within returns the entries that are due before end.
+func within(entries []Entry, end time.Time) []Entry {
+	return slices.DeleteFunc(entries, func(e Entry) bool { return !e.Due.Before(end) })
+}
+
+// checkCall returns nil or an error (ErrInvalid) when a Call can't be stored.
+func checkCall(call Call) error {
+	if !asciiWord(call.ID) {
+		return fmt.Errorf("%w: Call.ID %q; want 1 to %d bytes of printable ASCII without spaces; NewCall makes one", ErrInvalid, call.ID, MaxCallBytes)
+	}
+	return CheckDue(call.Now)
+}
+
+func asciiWord(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxCallBytes
+}

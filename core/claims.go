@@ -1,0 +1,184 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// claim puts a batch to the claim store, starts what was granted and repairs the
+// index by the other verdicts. A slot is reserved for each id. Its error has been
+// dealt with.
+func (e *engine) claim(b takenBatch) error {
+	defer e.claimEnded()
+	b.ids = e.hold(b)
+	if len(b.ids) == 0 {
+		return nil
+	}
+	claimed, took, err := e.askStore(b)
+	if err != nil {
+		e.obs.claimed(ClaimStats{Took: took, Err: err})
+		e.giveUpClaim(b)
+		return err
+	}
+	e.storeOK()
+	e.sort(b, claimed, took)
+	return nil
+}
+
+// hold marks ids as in hand and returns those that weren't before. An id that
+// this process has in hand already is not claimed again; its job notes where
+// the index has it now.
+func (e *engine) hold(b takenBatch) []ID {
+	e.mu.Lock()
+	kept := b.ids[:0]
+	for _, id := range b.ids {
+		if j, ok := e.hand[id]; ok {
+			if !b.standing.IsZero() {
+				j.standing = b.standing
+			}
+			continue
+		}
+		e.hand[id] = &Job{Grant: Grant{ID: id}, clock: e.clock, state: claiming, standing: b.standing}
+		kept = append(kept, id)
+	}
+	n := len(b.ids) - len(kept)
+	e.mu.Unlock()
+	e.free(n)
+	return kept
+}
+
+// askStore calls Claim, again while the outcome is unknown: the same Holder
+// finds what an earlier try was granted.
+func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, err error) {
+	b.lease.Holder = e.nextHolder()
+	began := monotonic()
+	err = e.call.call(e.base, func(ctx context.Context) (err error) {
+		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
+		if err == nil && len(claimed) != len(b.ids) {
+			err = errShortAnswer
+		}
+		return err
+	})
+	e.health.store("claim", err)
+	return claimed, monotonic() - began, err
+}
+
+// giveUpClaim lets go of ids whose claim failed: they come due again after the
+// back-off. If the claim took effect after all, others find them held until the
+// lease ends.
+func (e *engine) giveUpClaim(b takenBatch) {
+	pause := e.pauseStore()
+	e.mu.Lock()
+	for _, id := range b.ids {
+		delete(e.hand, id)
+	}
+	e.mu.Unlock()
+	e.free(len(b.ids))
+	if b.standing.IsZero() {
+		return
+	}
+	to := CeilMilli(e.clock.now().Add(max(pause, leastMove)))
+	moves := make([]Move, len(b.ids))
+	for i, id := range b.ids {
+		moves[i] = Move{ID: id, From: b.standing, To: to}
+	}
+	e.moveInIndex(moves)
+}
+
+// sort acts on each verdict.
+func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
+	stats := ClaimStats{Took: took}
+	now := e.clock.now()
+	soonest := CeilMilli(now.Add(leastMove))
+	later := func(t time.Time) time.Time {
+		if t.Before(soonest) {
+			return soonest
+		}
+		return t
+	}
+	var granted []*Job
+	var moves []Move
+	var gone, held []Entry
+	e.mu.Lock()
+	for _, c := range claimed {
+		var to time.Time
+		switch c.Verdict {
+		case Granted:
+			stats.Granted++
+			j := e.hand[c.ID]
+			e.fill(j, c, b)
+			granted = append(granted, j)
+			delete(e.refusals, c.ID)
+			if b.standing.IsZero() {
+				held = append(held, Entry{ID: c.ID, Due: j.standing})
+			}
+			continue
+		case Held:
+			stats.Held++
+			to = later(leaseEndInIndex(c.At))
+		case NotDue:
+			stats.NotDue++
+			to = later(c.At)
+		case Gone:
+			stats.Gone++
+			gone = append(gone, Entry{ID: c.ID, Due: b.standing})
+			delete(e.refusals, c.ID)
+		default:
+			stats.Refused++
+			to = later(CeilMilli(now.Add(e.refused(c.ID))))
+		}
+		delete(e.hand, c.ID)
+		if c.Verdict != Gone {
+			moves = append(moves, Move{ID: c.ID, From: b.standing, To: to})
+		}
+	}
+	e.mu.Unlock()
+	e.obs.claimed(stats)
+
+	for _, j := range granted {
+		e.jobs.Go(func() { e.work(j) })
+	}
+	e.free(len(claimed) - len(granted))
+	if b.standing.IsZero() { // from the sweep: whatever the index has is repaired when it comes up
+		e.addToIndex(held)
+		return
+	}
+	e.removeFromIndex(gone)
+	e.moveInIndex(moves)
+}
+
+// fill makes a job of a grant. The caller holds the lock.
+func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
+	j.Task, j.Grant, j.Attempt, j.Crashes = c.Task, c.Grant, c.Attempt, c.Crashes
+	j.state = waiting
+	j.leaseUntil = c.At
+	if j.leaseUntil.IsZero() {
+		j.leaseUntil = b.lease.Until
+	}
+	if j.standing.IsZero() {
+		j.standing = leaseEndInIndex(j.leaseUntil)
+	}
+	j.deadline.Store(int64(b.sent + e.opt.Lease - e.margin()))
+	j.ctx, j.cancel = context.WithCancelCause(e.base)
+}
+
+// refused counts a refusal and returns how long to leave the id alone. One
+// refusal is common, a row that somebody else is about to change; more are
+// logged. The caller holds the lock.
+func (e *engine) refused(id ID) time.Duration {
+	r := e.refusals[id]
+	if r == nil {
+		if len(e.refusals) >= 10_000 {
+			clear(e.refusals) // a hint only: forgetting costs a claim
+		}
+		r = &refusal{backoff: backoff{least: leastMove, most: time.Minute}}
+		e.refusals[id] = r
+	}
+	d := r.backoff.failed()
+	r.until = monotonic() + d
+	if r.backoff.fails > 2 {
+		e.log.Warn("dueclaim: the claim store doesn't change a row that looks claimable (locked, a trigger, row security?)",
+			"id", string(id), "times", r.backoff.fails, "next_try", d)
+	}
+	return d
+}

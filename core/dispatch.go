@@ -1,0 +1,179 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// dispatch takes due ids from the index and claims them, until ctx is done.
+func (e *engine) dispatch(ctx context.Context) {
+	down := backoff{least: 50 * time.Millisecond, most: e.opt.Poll}
+	for ctx.Err() == nil {
+		n, hold := e.slotsForClaim()
+		if n == 0 {
+			await(ctx, e.room, hold)
+			continue
+		}
+		b, next, err := e.take(n)
+		e.noteTake(len(b.ids) == n, err, next)
+		e.free(n - len(b.ids))
+		if len(b.ids) > 0 {
+			e.claimWG.Go(func() { _ = e.claim(b) })
+		} else {
+			e.claimEnded()
+		}
+		switch {
+		case err != nil:
+			await(ctx, nil, down.failed())
+			continue
+		case len(b.ids) == n:
+			continue // there may be more
+		}
+		down.ok()
+		hold = e.opt.Poll
+		if !next.IsZero() {
+			hold = min(hold, e.clock.until(next.Add(-e.opt.Ahead)))
+		}
+		await(ctx, e.head, hold)
+	}
+}
+
+// slotsForClaim reserves slots for a claim and counts it as in flight, or
+// returns 0 and how long to wait for better times. While another claim is in
+// flight it waits for a batch that is worth a round trip.
+func (e *engine) slotsForClaim() (n int, hold time.Duration) {
+	backlog := e.settles.len()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if pause := e.pause - monotonic(); pause > 0 {
+		return 0, pause
+	}
+	room := min(e.opt.Slots-e.used, e.limit)
+	few := room < min(maxBatch, e.opt.Slots)/4
+	switch {
+	case room <= 0, e.claims >= maxClaims, e.claims > 0 && few:
+		return 0, e.opt.Poll
+	case backlog > e.opt.Slots+maxBatch:
+		return 0, 10 * time.Millisecond // results first
+	}
+	e.used += room
+	e.claims++
+	return room, 0
+}
+
+func (e *engine) claimEnded() {
+	e.mu.Lock()
+	e.claims--
+	e.mu.Unlock()
+	poke(e.room)
+}
+
+// noteTake records what the last take said about the index.
+func (e *engine) noteTake(full bool, err error, next time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.offered, e.idxFailed = full && err == nil, err != nil
+	if next.IsZero() {
+		next = endDue
+	}
+	e.wakeAt = next
+}
+
+// takenBatch is a set of ids to be claimed under one lease.
+type takenBatch struct {
+	ids      []ID
+	lease    Lease
+	standing time.Time     // where the index has them now; zero: they didn't come from it
+	sent     time.Duration // monotonic: the lease counts from here
+}
+
+// newBatch returns an empty batch with a lease that starts now.
+func (e *engine) newBatch() takenBatch {
+	b := takenBatch{sent: monotonic()}
+	now := e.clock.now()
+	b.lease = Lease{
+		Now:   FloorMilli(e.clock.takeOver().Add(-takeOverGrace)),
+		DueBy: FloorMilli(now.Add(e.opt.Ahead)),
+		Until: CeilMilli(now.Add(e.opt.Lease)),
+	}
+	return b
+}
+
+// take picks up to n due ids from the index and moves them to the end of the
+// lease that is about to be asked for, so that a crash at any later point leaves
+// them where others find them.
+func (e *engine) take(n int) (b takenBatch, next time.Time, err error) {
+	b = e.newBatch()
+	b.standing = leaseEndInIndex(b.lease.Until)
+	err = e.call.once(e.base, func(ctx context.Context) (err error) {
+		if taker, ok := e.idx.(Taker); ok {
+			b.ids, next, err = taker.Take(ctx, b.lease.DueBy, b.standing, n)
+			return err
+		}
+		b.ids, next, err = e.takeInSteps(ctx, b.lease.DueBy, b.standing, n)
+		return err
+	})
+	e.health.index("take", err)
+	return b, next, err
+}
+
+// takeInSteps is Take for an index that isn't a Taker: schedulers that look at
+// the same time see the same head, and the claim store decides among them.
+func (e *engine) takeInSteps(ctx context.Context, now, until time.Time, n int) ([]ID, time.Time, error) {
+	due, err := e.idx.Due(ctx, now, n)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	ids, moves := make([]ID, len(due)), make([]Move, len(due))
+	for i, entry := range due {
+		ids[i], moves[i] = entry.ID, Move{ID: entry.ID, From: entry.Due, To: until}
+	}
+	if len(moves) > 0 {
+		if err := e.idx.Move(ctx, moves); err != nil {
+			return ids, time.Time{}, err
+		}
+	}
+	if len(due) == n {
+		return ids, time.Time{}, nil // the caller looks again at once
+	}
+	head, err := e.idx.Due(ctx, endDue.Add(-time.Millisecond), 1)
+	if err != nil || len(head) == 0 {
+		return ids, time.Time{}, err
+	}
+	return ids, head[0].Due, nil
+}
+
+// await waits for d, a poke of c, or ctx.
+func await(ctx context.Context, c <-chan struct{}, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c:
+	case <-ctx.Done():
+	}
+}
+
+// watch passes the index's wake-ups on, until ctx is done.
+func (e *engine) watch(ctx context.Context) {
+	w, ok := e.idx.(Watcher)
+	if !ok {
+		return
+	}
+	down := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
+	for ctx.Err() == nil {
+		began := monotonic()
+		err := w.Watch(ctx, func() { poke(e.head) })
+		if ctx.Err() != nil {
+			return
+		}
+		e.obs.failed("index: watch", err)
+		if monotonic()-began > time.Minute {
+			down.ok()
+		}
+		await(ctx, nil, down.failed())
+	}
+}

@@ -1,0 +1,233 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Sizes of batches. A claim of a few hundred ids is where databases are fastest;
+// more only adds latency.
+const (
+	maxBatch       = 500
+	maxClaims      = 2   // claims in flight
+	maxSettles     = 2   // settle batches in flight
+	sweepPage      = 500 // rows of a near sweep
+	horizonPage    = 1000
+	leastMove      = 100 * time.Millisecond // no verdict moves an entry nearer than this
+	maxCallTimeout = 5 * time.Second
+)
+
+// engine is one Run or Tick: its state and the parts that work on it, each in a
+// file of its own (dispatch, claims, jobs, lease, settle, sweep, shutdown).
+type engine struct {
+	idx     TimeIndex
+	store   Claimer
+	handler Handler
+	opt     Options
+	log     *slog.Logger
+	obs     *Observer
+	health  *healthBook
+	clock   *clock
+	call    repeater        // for writes; they never carry Run's ctx
+	base    context.Context // the handlers' contexts descend from it; never done
+	holder  string          // start of each Lease.Holder
+	holders atomic.Uint64
+
+	head chan struct{} // poked when an earlier head came into the index
+	room chan struct{} // poked when a slot came free or a claim ended
+	stop chan struct{} // closed when Run's ctx is done
+
+	mu        sync.Mutex
+	hand      map[ID]*Job // every id that this process has in hand
+	used      int         // slots: reserved, waiting or running
+	claims    int         // claims in flight
+	limit     int         // ids in a claim; falls while claims fail, to isolate one that can't be claimed
+	pause     time.Duration
+	storeDown backoff
+	wakeAt    time.Time // store time until which dispatch sleeps
+	idxPause  time.Duration
+	offered   bool // the index's last take came back full: it has more to offer
+	idxFailed bool // the last take failed
+	stopping  bool // no more starts
+	refusals  map[ID]*refusal
+	strangers map[string]*stranger
+
+	settles settleQueue
+	jobs    sync.WaitGroup // handlers
+	claimWG sync.WaitGroup // claims in flight
+	started atomic.Int64
+}
+
+// refusal is an id that the store would not change.
+type refusal struct {
+	backoff backoff
+	until   time.Duration // on the monotonic clock
+}
+
+// stranger is a kind that this process has no handler for.
+type stranger struct {
+	backoff backoff
+	logged  bool
+}
+
+func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine {
+	e := &engine{
+		idx: s.idx, store: s.store, handler: s.handler, opt: opt,
+		log: opt.Logger, obs: &s.opt.Observer, health: s.health, clock: c,
+		base: context.WithoutCancel(ctx),
+		// Unique in every run, so that a process that comes back under the same
+		// name never takes the old one's leases for its own.
+		holder: opt.Name + "." + rand.Text()[:13],
+		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), stop: make(chan struct{}),
+		hand: make(map[ID]*Job), limit: maxBatch,
+		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
+		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
+	}
+	e.settles.init()
+	e.call = repeater{
+		timeout: min(maxCallTimeout, max(time.Second, opt.Lease/3)),
+		tries:   4,
+		stop:    e.stop,
+	}
+	return e
+}
+
+// nextHolder returns a Lease.Holder that no other claim has.
+func (e *engine) nextHolder() string {
+	return fmt.Sprintf("%s.%x", e.holder, e.holders.Add(1))
+}
+
+// leaseEndInIndex is where a held task stands in the index.
+func leaseEndInIndex(until time.Time) time.Time { return until.Add(takeOverGrace) }
+
+// margin is how long before the end of a lease its handler is cancelled.
+func (e *engine) margin() time.Duration { return e.opt.Lease / 10 }
+
+// heartbeat is the time between two extensions.
+func (e *engine) heartbeat() time.Duration { return e.opt.Lease / 3 }
+
+// poke wakes whoever waits on c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// reserve takes up to n free slots and returns how many.
+func (e *engine) reserve(n int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n = min(n, e.opt.Slots-e.used)
+	e.used += n
+	return n
+}
+
+// free gives n slots back.
+func (e *engine) free(n int) {
+	if n == 0 {
+		return
+	}
+	e.mu.Lock()
+	e.used -= n
+	e.mu.Unlock()
+	poke(e.room)
+}
+
+// drop forgets a job, so that its id may be claimed again.
+func (e *engine) drop(jobs ...*Job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, j := range jobs {
+		if e.hand[j.Grant.ID] == j {
+			delete(e.hand, j.Grant.ID)
+		}
+	}
+}
+
+// pauseStore keeps dispatch from claiming for a while after a call to the store
+// failed.
+func (e *engine) pauseStore() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := e.storeDown.failed()
+	e.pause = monotonic() + d
+	e.limit = max(1, e.limit/2)
+	return d
+}
+
+func (e *engine) storeOK() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.storeDown.ok()
+	e.limit = min(maxBatch, e.limit*2)
+}
+
+// addToIndex puts entries that are within the horizon into the index. It uses up
+// the slice.
+func (e *engine) addToIndex(entries []Entry) {
+	if e.opt.Horizon > 0 {
+		entries = within(entries, e.clock.now().Add(e.opt.Horizon))
+	}
+	if len(entries) == 0 {
+		return
+	}
+	if err := e.toIndex("add", func(ctx context.Context) error { return e.idx.Add(ctx, entries) }); err != nil {
+		e.obs.notIndexed(len(entries), err)
+		return
+	}
+	earliest := entries[0].Due
+	for _, entry := range entries {
+		if entry.Due.Before(earliest) {
+			earliest = entry.Due
+		}
+	}
+	e.mu.Lock()
+	sooner := earliest.Before(e.wakeAt)
+	e.mu.Unlock()
+	if sooner {
+		poke(e.head)
+	}
+}
+
+// moveInIndex moves entries; a failure costs time only.
+func (e *engine) moveInIndex(moves []Move) {
+	if len(moves) == 0 {
+		return
+	}
+	_ = e.toIndex("move", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }) // observed there
+}
+
+// removeFromIndex removes entries; a failure costs a claim each, later.
+func (e *engine) removeFromIndex(entries []Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	_ = e.toIndex("remove", func(ctx context.Context) error { return e.idx.Remove(ctx, entries) }) // observed there
+}
+
+// toIndex makes one try at a write to the index, which is only a hint: after a
+// failure it is left alone for a second, so that results don't wait for it.
+func (e *engine) toIndex(op string, write func(context.Context) error) error {
+	e.mu.Lock()
+	away := monotonic() < e.idxPause
+	e.mu.Unlock()
+	if away {
+		return errIndexAway
+	}
+	ctx, cancel := context.WithTimeout(e.base, min(time.Second, e.call.timeout))
+	defer cancel()
+	err := write(ctx)
+	e.health.index(op, err)
+	if err != nil {
+		e.mu.Lock()
+		e.idxPause = monotonic() + time.Second
+		e.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+var (
+	errShortAnswer = errors.New("the claim store did not answer about every id")
+	// errLeaseExpired is the cause of a handler's cancelled context when its lease
+	// could not be extended in time.
+	errLeaseExpired = fmt.Errorf("%w: it could not be extended in time", ErrLeaseLost)
+)
+
+// work is a granted task's goroutine: wait for the due time, run, settle.
+func (e *engine) work(j *Job) {
+	if !e.waitDue(j) || !e.begin(j) {
+		e.free(1)
+		j.cancel(nil)
+		e.settle(j, Settlement{Outcome: Released, Due: CeilMilli(e.soonestDue(j))})
+		return
+	}
+	if j.Crashes >= e.opt.MaxCrashes {
+		e.free(1)
+		j.cancel(nil)
+		e.settle(j, Settlement{Outcome: DeadLetter, Err: fmt.Sprintf(
+			"given up: its lease ran out %d times (limit %d); it may be what kills its worker", j.Crashes, e.opt.MaxCrashes)})
+		return
+	}
+	e.started.Add(1)
+	e.obs.started(j, j.lateness)
+	began := monotonic()
+	err := e.handle(j)
+	e.obs.returned(j, monotonic()-began, err)
+	cause := context.Cause(j.ctx)
+	j.cancel(nil)
+	e.free(1)
+	if errors.Is(err, Settled) {
+		e.settledByHandler(j)
+		return
+	}
+	e.settle(j, e.outcome(j, err, cause))
+}
+
+// soonestDue is when a task that is given back is due again: as planned.
+func (e *engine) soonestDue(j *Job) time.Time {
+	if now := e.clock.now(); j.Task.Due.Before(now) {
+		return now
+	}
+	return j.Task.Due
+}
+
+// waitDue waits until the store's clock shows the due time; false when the task
+// is to be given back.
+func (e *engine) waitDue(j *Job) bool {
+	for {
+		d := e.clock.until(j.Task.Due) // asked again after each sleep: the clock may have been read meanwhile
+		if d <= 0 {
+			return true
+		}
+		if !sleep(j.ctx, e.stop, d) {
+			return false
+		}
+	}
+}
+
+// begin marks a job as running, unless the scheduler stops or the lease is over
+// or nearly so, as after a long pause of the process.
+func (e *engine) begin(j *Job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopping || j.lost || monotonic() >= time.Duration(j.deadline.Load()) {
+		return false
+	}
+	j.lateness = max(0, e.clock.now().Sub(j.Task.Due))
+	j.state = running
+	return true
+}
+
+// handle calls the handler; a panic or a runtime.Goexit becomes an error.
+func (e *engine) handle(j *Job) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		value := "runtime.Goexit called"
+		if r := recover(); r != nil {
+			value = fmt.Sprint(r)
+		}
+		err = &panicError{value: value, stack: debug.Stack()}
+	}()
+	err = e.handler.Handle(j.ctx, j)
+	returned = true
+	return err
+}
+
+// outcome turns what a handler returned into a settlement. cause is why its
+// context was cancelled, if it was.
+func (e *engine) outcome(j *Job, err, cause error) Settlement {
+	if err == nil {
+		return Settlement{Outcome: Done}
+	}
+	now := e.clock.now()
+	var at *retryAtError
+	var dead *deadError
+	switch {
+	case errors.Is(err, ErrUnknownKind):
+		return Settlement{Outcome: Released, Due: CeilMilli(now.Add(e.strange(j.Task.Kind, err)))}
+	case errors.Is(err, ErrDraining) && errors.Is(cause, ErrDraining):
+		return Settlement{Outcome: Released, Due: CeilMilli(now)}
+	case errors.Is(cause, errLeaseExpired) && errors.Is(err, context.Canceled):
+		// The database was away, not the task at fault.
+		return Settlement{Outcome: Released, Due: CeilMilli(now.Add(time.Second))}
+	case errors.As(err, &dead):
+		return Settlement{Outcome: DeadLetter, Err: storable(err.Error())}
+	}
+	failures := j.Failures() + 1
+	most := j.Task.MaxAttempts
+	if most == 0 {
+		most = e.opt.MaxAttempts
+	}
+	if failures >= most {
+		return Settlement{Outcome: DeadLetter, Err: storable(err.Error())}
+	}
+	due := now.Add(max(0, e.opt.Backoff(failures)))
+	if errors.As(err, &at) {
+		due = at.at
+		if due.Before(now) {
+			due = now
+		}
+	}
+	if last := endDue.Add(-time.Millisecond); due.After(last) {
+		due = last
+	}
+	return Settlement{Outcome: Retry, Due: CeilMilli(due), Err: storable(err.Error())}
+}
+
+// strange counts a task of an unknown kind and returns how long to leave such
+// ones to processes that know it.
+func (e *engine) strange(kind string, err error) time.Duration {
+	e.mu.Lock()
+	s := e.strangers[kind]
+	if s == nil {
+		if len(e.strangers) >= 1000 {
+			clear(e.strangers)
+		}
+		s = &stranger{backoff: backoff{least: 250 * time.Millisecond, most: 5 * time.Second}}
+		e.strangers[kind] = s
+	}
+	d := s.backoff.failed()
+	first := !s.logged
+	s.logged = true
+	e.mu.Unlock()
+	if first {
+		e.log.Warn("dueclaim: task of a kind without a handler here; giving such tasks back", "kind", kind, "err", err)
+	}
+	return d
+}
+
+// storable makes an error's text fit the contract: at most 4 KiB of valid UTF-8
+// without NUL.
+func storable(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	if len(s) <= MaxErrorBytes {
+		return s
+	}
+	const mark = " …"
+	cut := MaxErrorBytes - len(mark)
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + mark
+}

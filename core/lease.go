@@ -1,0 +1,166 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// keepLeases extends the leases of what is in hand, all in one batch, and reads
+// the store's clock, each third of a lease, until ctx is done.
+func (e *engine) keepLeases(ctx context.Context) {
+	down := backoff{least: e.heartbeat() / 10, most: e.heartbeat() / 2}
+	wait := e.heartbeat()
+	for {
+		await(ctx, nil, wait)
+		if ctx.Err() != nil {
+			return
+		}
+		stepped := e.readClock()
+		if e.extendAll(stepped) {
+			down.ok()
+			wait = e.heartbeat()
+		} else {
+			wait = down.failed()
+		}
+	}
+}
+
+// readClock reads the store's clock; true after a step that makes leases
+// doubtful. A clock that can't be read goes on as it is.
+func (e *engine) readClock() bool {
+	var step time.Duration
+	err := e.call.once(e.base, func(ctx context.Context) (err error) {
+		step, err = e.clock.sync(ctx, e.margin(), e.heartbeat())
+		return err
+	})
+	e.health.store("read the clock", err)
+	if step.Abs() <= e.margin() {
+		return false
+	}
+	e.log.Warn("dueclaim: the store's clock has jumped", "by", step)
+	return true
+}
+
+// extendAll extends every lease that has used up a third, or each one when all is
+// set. It returns false when some have to be tried again soon.
+func (e *engine) extendAll(all bool) bool {
+	sent := monotonic()
+	now := e.clock.now()
+	until := CeilMilli(now.Add(e.opt.Lease))
+	young := until.Add(-e.heartbeat()) // leases that end after this are young
+	if all {
+		young = until.Add(time.Hour * 24 * 365 * 100)
+	}
+	jobs := e.leased(young)
+	if len(jobs) == 0 {
+		return true
+	}
+	grants := make([]Grant, len(jobs))
+	for i, j := range jobs {
+		grants[i] = j.Grant
+	}
+	err := e.call.once(e.base, func(ctx context.Context) error { return e.store.Extend(ctx, grants, until) })
+	e.health.store("extend", err)
+	items := itemErrors(err)
+	if err != nil && items == nil {
+		return false
+	}
+	good := true
+	var lost []*Job
+	moves := make([]Move, 0, len(jobs))
+	deadline := int64(sent + e.opt.Lease - e.margin())
+	e.mu.Lock()
+	for i, j := range jobs {
+		switch itemErr := items[i]; {
+		case itemErr == nil:
+			j.deadline.Store(max(j.deadline.Load(), deadline))
+			j.leaseUntil = until
+			to := leaseEndInIndex(until)
+			moves = append(moves, Move{ID: j.Grant.ID, From: j.standing, To: to})
+			j.standing = to
+		case errors.Is(itemErr, ErrLeaseLost):
+			lost = append(lost, j)
+		default:
+			good = false
+		}
+	}
+	e.mu.Unlock()
+	for _, j := range lost {
+		e.loseLease(j, ErrLeaseLost)
+	}
+	e.moveInIndex(moves)
+	return good
+}
+
+// leased returns the jobs whose leases end before young and are to be kept. A job
+// that could not be settled for a whole lease is given up to others: its
+// settlement is still tried, and counts if it comes first.
+func (e *engine) leased(young time.Time) []*Job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var jobs []*Job
+	for id, j := range e.hand {
+		switch {
+		case j.state == claiming || j.lost:
+		case j.state == settling && time.Since(j.settling) > e.opt.Lease:
+			j.state = abandoned
+			delete(e.hand, id)
+		case j.leaseUntil.Before(young):
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// loseLease cancels a job's handler, once. It must not be called under the lock.
+func (e *engine) loseLease(j *Job, cause error) {
+	e.mu.Lock()
+	first := !j.lost
+	j.lost = true
+	e.mu.Unlock()
+	if !first {
+		return
+	}
+	j.cancel(cause)
+	e.log.Warn("dueclaim: lease lost; its handler is cancelled", "id", string(j.Grant.ID), "token", j.Grant.Token, "cause", cause)
+	e.obs.leaseLost(j, cause)
+}
+
+// watchDeadlines cancels handlers whose leases were not extended in time. It goes
+// by the process's monotonic clock alone, so that it works while the store hangs
+// and after a pause of the process.
+func (e *engine) watchDeadlines(ctx context.Context) {
+	for {
+		next := e.expire()
+		await(ctx, nil, next)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// expire cancels what is over its deadline and returns how long it is until the
+// next look. A deadline only ever moves on, and a new job's is at least nine
+// tenths of a lease away, so sleeping until the earliest is safe.
+func (e *engine) expire() time.Duration {
+	now := monotonic()
+	next := now + e.opt.Lease - e.margin()
+	var over []*Job
+	e.mu.Lock()
+	for _, j := range e.hand {
+		if j.state != waiting && j.state != running || j.lost {
+			continue
+		}
+		if d := time.Duration(j.deadline.Load()); d <= now {
+			over = append(over, j)
+		} else {
+			next = min(next, d)
+		}
+	}
+	e.mu.Unlock()
+	for _, j := range over {
+		e.loseLease(j, errLeaseExpired)
+	}
+	return max(next-now, time.Millisecond)
+}

@@ -1,0 +1,339 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// ProducerOptions sets a Producer up. The zero value of each field stands for
+// its default.
+type ProducerOptions struct {
+	// Timeout bounds one try of a call to the store; a call whose outcome is
+	// unknown is tried five times. Default 5 s. Calls to the index get a fifth
+	// of it.
+	Timeout time.Duration
+	// Horizon is how far ahead tasks are put into the index; set it like the
+	// schedulers' Options.Horizon. Default: unbounded.
+	Horizon time.Duration
+	// Logger gets what an operator should know. Default slog.Default().
+	Logger *slog.Logger
+	// Observer is told what happens; of its funcs NotIndexed and Failed.
+	Observer Observer
+}
+
+// Producer schedules, cancels and reschedules tasks. It has no goroutines and
+// needs no handlers: use it in a web process, beside or without a Scheduler. Its
+// methods may be called concurrently.
+//
+// Every method writes to the store first and then to the index. Once the store
+// has a task the method succeeds: an index that can't be told is observed and
+// logged, and the schedulers' next sweep makes up for it.
+type Producer struct {
+	idx   TimeIndex
+	store Claimer
+	opt   ProducerOptions
+	clock *clock
+	call  repeater
+
+	mu        sync.Mutex
+	skipIndex time.Duration // on the monotonic clock: the index failed, leave it alone until then
+	syncing   sync.Mutex
+}
+
+// NewProducer returns a Producer on idx and store. A store that is a Claimer
+// only, because the tasks are rows of the user's own, leaves Track.
+func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, error) {
+	if err := checkParts(idx, store); err != nil {
+		return nil, err
+	}
+	opt.Timeout = cmp.Or(opt.Timeout, 5*time.Second)
+	opt.Logger = cmp.Or(opt.Logger, slog.Default())
+	if opt.Timeout < 0 || opt.Horizon < 0 {
+		return nil, fmt.Errorf("%w: ProducerOptions.Timeout is %v and Horizon %v; want positive durations, or 0 for the defaults", ErrInvalid, opt.Timeout, opt.Horizon)
+	}
+	return &Producer{
+		idx: idx, store: store, opt: opt, clock: newClock(store),
+		call: repeater{timeout: opt.Timeout, tries: 5},
+	}, nil
+}
+
+// OutcomeError says that a call's outcome stayed unknown: its tasks may or may
+// not be stored.
+type OutcomeError struct {
+	// Call is what to pass to ScheduleCall, with the same tasks, to find out and
+	// to store what is missing.
+	Call Call
+	// Err is the last failure.
+	Err error
+}
+
+// Error says that the outcome is unknown, why, and what to do.
+func (e *OutcomeError) Error() string {
+	return fmt.Sprintf("outcome unknown, the tasks may be stored (repeat with ScheduleCall and the same tasks to make sure): %v", e.Err)
+}
+
+// Unwrap returns the last failure.
+func (e *OutcomeError) Unwrap() error { return e.Err }
+
+// Schedule stores tasks and puts them into the index. nil means that the store
+// has them all. Else the error is, or wraps, a *BatchError that names the items
+// which were refused (ErrExists, ErrInvalid: a field breaks a rule, or the id is
+// twice in the batch) while all others are stored, or an *OutcomeError.
+//
+// A due time in the past is allowed: the task runs at once. Due times are
+// rounded up to the millisecond.
+func (p *Producer) Schedule(ctx context.Context, tasks ...Task) error {
+	call, err := p.NewCall(ctx)
+	if err != nil {
+		return fmt.Errorf("dueclaim: schedule: %w", err)
+	}
+	return p.ScheduleCall(ctx, call, tasks...)
+}
+
+// NewCall returns the Call for one insertion: for ScheduleCall, when the caller
+// wants to repeat a call by itself, or for a store's InsertTx. Its error is that
+// of reading the store's clock.
+func (p *Producer) NewCall(ctx context.Context) (Call, error) {
+	now, err := p.now(ctx)
+	if err != nil {
+		return Call{}, err
+	}
+	return Call{ID: rand.Text(), Now: now}, nil
+}
+
+// ScheduleCall is Schedule under a call that the caller chose. A repeat with the
+// same call and tasks recognises what it has stored before, so it never stores
+// a task twice and never fails with ErrExists because of itself, as long as the
+// store keeps the rows.
+func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) error {
+	store, ok := p.store.(Store)
+	if !ok {
+		return p.keepsNoTasks("schedule")
+	}
+	if err := checkCall(call); err != nil {
+		return fmt.Errorf("dueclaim: schedule: %w", err)
+	}
+	good := newBatch(tasks, func(t Task) (ID, error) { return t.ID, t.Check() })
+	for i := range good.items {
+		good.items[i].Due = CeilMilli(good.items[i].Due)
+	}
+	if len(good.items) == 0 {
+		return wrapOp("schedule", good.err(nil))
+	}
+	err := p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
+		return store.Insert(ctx, call, good.items[from:to])
+	})
+	if err != nil && !answered(err) {
+		p.opt.Observer.failed("store: insert", err)
+		return wrapOp("schedule", errors.Join(&OutcomeError{Call: call, Err: err}, good.err(nil)))
+	}
+	entries := make([]Entry, 0, len(good.items))
+	for i, t := range good.items {
+		if !failedItem(err, i) {
+			entries = append(entries, Entry{ID: t.ID, Due: t.Due})
+		}
+	}
+	p.index(ctx, entries)
+	return wrapOp("schedule", good.err(err))
+}
+
+// Cancel cancels tasks and says of each id, in order, what it was. The zero Fate
+// stands where the error, a *BatchError, names the item. Any other error: the
+// outcome is unknown, and a repeat tells.
+func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
+	store, ok := p.store.(Store)
+	if !ok {
+		return nil, p.keepsNoTasks("cancel")
+	}
+	good := newBatch(ids, func(id ID) (ID, error) { return id, id.Check() })
+	fates := make([]Fate, len(ids))
+	if len(good.items) == 0 {
+		return fates, wrapOp("cancel", good.err(nil))
+	}
+	now, err := p.now(ctx)
+	if err != nil {
+		return nil, wrapOp("cancel", err)
+	}
+	err = p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
+		got, err := store.Cancel(ctx, now, good.items[from:to])
+		for i, fate := range got {
+			fates[good.places[from+i]] = fate
+		}
+		return err
+	})
+	if err != nil && !answered(err) {
+		p.opt.Observer.failed("store: cancel", err)
+		return nil, wrapOp("cancel", err)
+	}
+	// The index entries stay: they cost one claim each, answered Gone.
+	return fates, wrapOp("cancel", good.err(err))
+}
+
+// Reschedule sets the due times of pending tasks, earlier or later. From, where
+// it isn't zero, must be the present due time. The error is, or wraps, a
+// *BatchError that names the items which were refused (ErrNotPending, ErrMoved,
+// ErrInvalid) while all others took effect; any other error: the outcome is
+// unknown, and a repeat is harmless.
+func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
+	store, ok := p.store.(Store)
+	if !ok {
+		return p.keepsNoTasks("reschedule")
+	}
+	good := newBatch(moves, func(m Move) (ID, error) {
+		if err := m.ID.Check(); err != nil {
+			return m.ID, err
+		}
+		return m.ID, CheckDue(m.To)
+	})
+	for i, m := range good.items {
+		m.To = CeilMilli(m.To)
+		if !m.From.IsZero() {
+			m.From = CeilMilli(m.From)
+		}
+		good.items[i] = m
+	}
+	if len(good.items) == 0 {
+		return wrapOp("reschedule", good.err(nil))
+	}
+	now, err := p.now(ctx)
+	if err != nil {
+		return wrapOp("reschedule", err)
+	}
+	err = p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
+		return store.Reschedule(ctx, now, good.items[from:to])
+	})
+	if err != nil && !answered(err) {
+		p.opt.Observer.failed("store: reschedule", err)
+		return wrapOp("reschedule", err)
+	}
+	// An entry that stands too early costs one claim, so Add is enough.
+	entries := make([]Entry, 0, len(good.items))
+	for i, m := range good.items {
+		if !failedItem(err, i) {
+			entries = append(entries, Entry{ID: m.ID, Due: m.To})
+		}
+	}
+	p.index(ctx, entries)
+	return wrapOp("reschedule", good.err(err))
+}
+
+// Track puts tasks that are in the store already into the index: rows that the
+// caller inserted itself, after its transaction was committed. Rows that nobody
+// tracks are found by the next sweep. The error is a *BatchError of invalid
+// items, or the index's: it may be ignored where the sweep's time is soon
+// enough.
+func (p *Producer) Track(ctx context.Context, entries ...Entry) error {
+	good := newBatch(entries, func(e Entry) (ID, error) {
+		if err := e.ID.Check(); err != nil {
+			return e.ID, err
+		}
+		return e.ID, CheckDue(e.Due)
+	})
+	for i := range good.items {
+		good.items[i].Due = CeilMilli(good.items[i].Due)
+	}
+	return wrapOp("track", errors.Join(p.index(ctx, good.items), good.err(nil)))
+}
+
+// pages calls f for runs of at most a thousand of n items, so that each try of
+// each run has the time-out to itself, and gathers the answers about items. It
+// stops at the first run whose outcome stays unknown.
+func (p *Producer) pages(ctx context.Context, n int, f func(ctx context.Context, from, to int) error) error {
+	const page = 1000
+	var failed []ItemError
+	for from := 0; from < n; from += page {
+		err := p.call.call(ctx, func(ctx context.Context) error { return f(ctx, from, min(from+page, n)) })
+		var ofItems *BatchError
+		switch {
+		case err == nil:
+		case answered(err) && errors.As(err, &ofItems):
+			for _, item := range ofItems.Items {
+				item.Index += from
+				failed = append(failed, item)
+			}
+		default:
+			return err
+		}
+	}
+	return NewBatchError(failed)
+}
+
+// index adds entries within the horizon. After a failure it leaves the index
+// alone for a second, so that callers don't all wait for one that is away.
+func (p *Producer) index(ctx context.Context, entries []Entry) error {
+	if p.opt.Horizon > 0 {
+		if now, err := p.now(ctx); err == nil {
+			entries = within(entries, now.Add(p.opt.Horizon))
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	skip := monotonic() < p.skipIndex
+	p.mu.Unlock()
+	err := errIndexAway
+	if !skip {
+		// The store has the tasks: a caller who gave up shouldn't make them late.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opt.Timeout/5)
+		defer cancel()
+		if err = p.idx.Add(ctx, entries); err != nil {
+			p.mu.Lock()
+			p.skipIndex = monotonic() + time.Second
+			p.mu.Unlock()
+			p.opt.Logger.Warn("dueclaim: index can't be told; the sweep will find the tasks", "tasks", len(entries), "err", err)
+		}
+	}
+	if err != nil {
+		p.opt.Observer.notIndexed(len(entries), err)
+	}
+	return err
+}
+
+var errIndexAway = errors.New("index failed less than a second ago and is left alone")
+
+// now returns the store's time, from a reading at most a minute old.
+func (p *Producer) now(ctx context.Context) (time.Time, error) {
+	if p.clock.lag() > time.Minute {
+		p.syncing.Lock()
+		defer p.syncing.Unlock()
+		if p.clock.lag() > time.Minute {
+			err := p.call.call(ctx, func(ctx context.Context) error {
+				_, err := p.clock.sync(ctx, 0, 0)
+				return err
+			})
+			if err != nil {
+				return time.Time{}, fmt.Errorf("read the store's clock: %w", err)
+			}
+		}
+	}
+	return FloorMilli(p.clock.now()), nil
+}
+
+func (p *Producer) keepsNoTasks(op string) error {
+	return fmt.Errorf("dueclaim: %s: %w: the claim store %T keeps no tasks of its own; write the rows yourself and call Track", op, ErrInvalid, p.store)
+}
+
+func checkParts(idx TimeIndex, store Claimer) error {
+	switch {
+	case idx == nil:
+		return fmt.Errorf("dueclaim: %w: the time index is nil; want one, such as heapindex.New()", ErrInvalid)
+	case store == nil:
+		return fmt.Errorf("dueclaim: %w: the claim store is nil; want one, such as claim.NewMemory", ErrInvalid)
+	}
+	return nil
+}
+
+// wrapOp names the operation in err, which it keeps for errors.Is and errors.As.
+func wrapOp(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("dueclaim: %s: %w", op, err)
+}

@@ -1,0 +1,187 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// nearSweep looks into the store for what is due about now, until ctx is done: it
+// makes up for entries that the index never got or has lost.
+func (e *engine) nearSweep(ctx context.Context) {
+	down := backoff{least: e.opt.NearSweep, most: max(5*time.Second, e.opt.NearSweep)}
+	for ctx.Err() == nil {
+		busy, err := e.sweepNear(ctx)
+		switch {
+		case err != nil:
+			await(ctx, nil, down.failed())
+		case busy:
+			await(ctx, nil, e.opt.NearSweep/20)
+		default:
+			down.ok()
+			await(ctx, nil, e.opt.NearSweep)
+		}
+	}
+}
+
+// sweepNear reads one page, adds it to the index and, where the index has nothing
+// more to offer, claims directly what is overdue. busy: the index fails and there
+// is more to claim, so that the next sweep should come soon.
+func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
+	now := e.clock.now()
+	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
+	rows, err := e.waiting(ctx, Entry{}, before, sweepPage)
+	if err != nil {
+		return false, err
+	}
+	rows = e.notInHand(rows)
+	n := len(rows)
+	failed, direct, err := e.directly(rows, now)
+	e.obs.swept(n, direct)
+	e.addToIndex(rows[direct:]) // a claimed row is in the index or no longer waiting
+	return failed && n == sweepPage, err
+}
+
+// directly claims what is overdue without the index, as far as there are free
+// slots: all of it when the index fails, else what is overdue by more than two
+// polls and the index has had its chance. It returns whether the index fails and
+// how many rows, from the first on, were put to the store.
+func (e *engine) directly(rows []Entry, now time.Time) (failed bool, direct int, err error) {
+	e.mu.Lock()
+	offered, failed, room := e.offered, e.idxFailed, e.claims < maxClaims
+	paused := e.pause > monotonic()
+	e.mu.Unlock()
+	if offered || !room || paused {
+		return failed, 0, nil
+	}
+	latest := now.Add(-2 * e.opt.Poll)
+	if failed {
+		latest = now
+	}
+	var ids []ID
+	for _, row := range rows {
+		if row.Due.After(latest) {
+			break
+		}
+		ids = append(ids, row.ID)
+	}
+	direct = e.slotsForDirect(len(ids))
+	if direct == 0 {
+		return failed, 0, nil
+	}
+	b := e.newBatch()
+	b.ids = ids[:direct]
+	return failed, direct, e.claim(b)
+}
+
+// slotsForDirect reserves up to n slots for a claim without the index and counts
+// it as in flight, or returns 0.
+func (e *engine) slotsForDirect(n int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n = min(n, e.limit, e.opt.Slots-e.used)
+	if n <= 0 {
+		return 0
+	}
+	e.used += n
+	e.claims++
+	return n
+}
+
+// horizonSweep pages through all waiting rows within the horizon and adds them to
+// the index, at once and again and again, until ctx is done: start-up load,
+// rebuild and repair.
+func (e *engine) horizonSweep(ctx context.Context) {
+	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
+	for ctx.Err() == nil {
+		if err := e.sweepHorizon(ctx); err != nil {
+			await(ctx, nil, down.failed())
+			continue
+		}
+		down.ok()
+		await(ctx, nil, e.opt.HorizonSweep)
+	}
+}
+
+func (e *engine) sweepHorizon(ctx context.Context) error {
+	before := endDue
+	if e.opt.Horizon > 0 {
+		before = FloorMilli(e.clock.now().Add(e.opt.Horizon))
+	}
+	var after Entry
+	for ctx.Err() == nil {
+		rows, err := e.waiting(ctx, after, before, horizonPage)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		last, full := rows[len(rows)-1], len(rows) == horizonPage
+		e.addToIndex(e.notInHand(rows))
+		if !full {
+			return nil
+		}
+		after = last
+		await(ctx, nil, 10*time.Millisecond) // leave the backends to others in between
+	}
+	return nil
+}
+
+// waiting reads a page of rows that nobody holds. Reads carry Run's ctx: a
+// shutdown may cut them.
+func (e *engine) waiting(ctx context.Context, after Entry, before time.Time, limit int) (rows []Entry, err error) {
+	now := FloorMilli(e.clock.takeOver().Add(-takeOverGrace))
+	before = CeilMilli(before)
+	if before.After(endDue) {
+		before = endDue
+	}
+	err = e.call.once(ctx, func(ctx context.Context) (err error) {
+		rows, err = e.store.Waiting(ctx, now, after, before, limit)
+		return err
+	})
+	if ctx.Err() == nil {
+		e.health.store("waiting", err)
+	}
+	return rows, err
+}
+
+// notInHand drops rows that this process has in hand, and those that the store
+// refused to change a while ago.
+func (e *engine) notInHand(rows []Entry) []Entry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := monotonic()
+	kept := rows[:0]
+	for _, row := range rows {
+		if _, ok := e.hand[row.ID]; ok {
+			continue
+		}
+		if r := e.refusals[row.ID]; r != nil && r.until > now {
+			continue
+		}
+		kept = append(kept, row)
+	}
+	return kept
+}
+
+// purge deletes finished rows that were kept long enough, once a minute, until
+// ctx is done.
+func (e *engine) purge(ctx context.Context) {
+	p, ok := e.store.(Purger)
+	if !ok || e.opt.KeepFinished < 0 {
+		return
+	}
+	const page = 500
+	for ctx.Err() == nil {
+		await(ctx, nil, jitter(time.Minute))
+		for n := page; n == page && ctx.Err() == nil; {
+			before := FloorMilli(e.clock.now().Add(-e.opt.KeepFinished))
+			err := e.call.once(e.base, func(ctx context.Context) (err error) {
+				n, err = p.Purge(ctx, before, page)
+				return err
+			})
+			e.health.store("purge", err)
+			if err != nil {
+				break
+			}
+			await(ctx, nil, 20*time.Millisecond)
+		}
+	}
+}
