@@ -1,0 +1,69 @@
+package redisindex_test
+
+import (
+	"crypto/rand"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/redisindex"
+)
+
+func TestConformanceOnADouble(t *testing.T) {
+	conform(t, func(t *testing.T) redis.UniversalClient {
+		client, _ := double(t)
+		return client
+	}, nil)
+}
+
+// Peers have a client of their own, as another process has.
+func TestConformance(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis")
+	open := func(t *testing.T) redis.UniversalClient { return dial(t, testserver.Redis(t)) }
+	conform(t, open, open)
+}
+
+func TestConformanceOnTheOldProtocol(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis")
+	open := func(t *testing.T) redis.UniversalClient { return dial(t, testserver.Redis(t)+"?protocol=2") }
+	conform(t, open, open)
+}
+
+// conform runs the suite; without peer, peers share the client.
+func conform(t *testing.T, open, peer func(t *testing.T) redis.UniversalClient) {
+	t.Helper()
+	type handle struct {
+		queue  string
+		client redis.UniversalClient
+	}
+	var mu sync.Mutex
+	handles := map[core.TimeIndex]handle{}
+	conformance.TestIndex(t, conformance.Index{
+		New: func(t *testing.T) core.TimeIndex {
+			h := handle{queue: rand.Text(), client: open(t)}
+			idx, err := redisindex.New(h.client, redisindex.Options{Queue: h.queue})
+			require.NoError(t, err)
+			mu.Lock()
+			defer mu.Unlock()
+			handles[idx] = h
+			return idx
+		},
+		Peer: func(t *testing.T, first core.TimeIndex) core.TimeIndex {
+			mu.Lock()
+			h := handles[first]
+			mu.Unlock()
+			if peer != nil {
+				h.client = peer(t)
+			}
+			idx, err := redisindex.New(h.client, redisindex.Options{Queue: h.queue})
+			require.NoError(t, err)
+			return idx
+		},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
+	})
+}
