@@ -1,0 +1,37 @@
+// Package pgclaim is a claim store on Postgres 13 or newer, through a
+// *pgxpool.Pool ([New]) or a *sql.DB of pgx/stdlib ([NewSQL]).
+//
+// # Through a pooler
+//
+// The store keeps no session state: no LISTEN, no session lock, no SET, no
+// prepared statement that outlives a round trip. It works in every query exec
+// mode of pgx and behind a pooler in transaction mode. Where the pool's mode is
+// pgx.QueryExecModeCacheStatement (the default of pgx), the store's own
+// statements run in pgx.QueryExecModeCacheDescribe instead: a named prepared
+// statement is planned once for all, and a plan made while the table was empty
+// would read the whole table after a burst of inserts.
+//
+// # Locks
+//
+// Claim, Extend, Settle and Purge pass over rows that are locked by another
+// transaction and never wait. Insert, Cancel, Reschedule, InsertTx and SettleTx
+// wait for a locked row until ctx is done; pgx then closes the connection, and a
+// transaction on it is lost. All of them lock rows in the order of their ids, so
+// that they don't deadlock with one another; a caller's transaction that locks
+// more can, and gets 40P01.
+//
+// # Isolation
+//
+// The statements are right under each isolation level. Under REPEATABLE READ and
+// SERIALIZABLE a row that another transaction changed meanwhile makes the call
+// fail with 40001, which changes nothing and may be repeated: READ COMMITTED,
+// Postgres's default, is the one to use. That goes for the transactions of
+// InsertTx and SettleTx above all: a heartbeat changes the row of a running task
+// every few seconds.
+//
+// # Durability
+//
+// A commit counts once the server has acknowledged it. With synchronous_commit =
+// off, or after a failover to an asynchronous standby, commits can be undone,
+// and a task can run again.
+package pgclaim

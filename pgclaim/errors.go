@@ -1,0 +1,35 @@
+package pgclaim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATE codes whose own text doesn't say what to do.
+const (
+	codeUndefinedTable  = "42P01"
+	codeUndefinedColumn = "42703"
+	codeReadOnly        = "25006"
+)
+
+// fail wraps an error at the package's edge. The driver's error, which names the
+// server and never a password, stays reachable by errors.As.
+func (s *Store) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case codeUndefinedTable:
+			return fmt.Errorf("pgclaim: %s: table %s is missing: run Migrate: %w", op, s.table, err)
+		case codeUndefinedColumn:
+			return fmt.Errorf("pgclaim: %s: table %s has another shape: run Migrate: %w", op, s.table, err)
+		case codeReadOnly:
+			return fmt.Errorf("pgclaim: %s: the server is read-only; connect to the primary: %w", op, err)
+		}
+	}
+	return fmt.Errorf("pgclaim: %s: %w", op, err)
+}

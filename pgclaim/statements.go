@@ -1,0 +1,54 @@
+package pgclaim
+
+import "strings"
+
+// statements holds the SQL text of each step, made once for a table.
+//
+// Three habits keep every access by primary key whatever the statistics say:
+//
+//   - The due index is partial (due IS NOT NULL). Conditions on due stand inside
+//     coalesce, from which the planner can't tell that due isn't NULL, so that the
+//     index is no candidate at all. Only Waiting says "due IS NOT NULL".
+//   - Ids are looked up one by one in a LATERAL subquery that locks, which the
+//     planner can't turn into a join over the whole table.
+//   - The writing half finds its rows by id = ANY (ARRAY(SELECT …)), whose length
+//     the planner doesn't know and takes for ten.
+//
+// The locking half sees each row's newest version and checks the whole condition
+// on it; the writing half checks it again.
+type statements struct {
+	claim, seeClaims             string
+	extend                       string
+	settle, settleTx             string
+	deleteDone, deleteDoneTx     string
+	seeGrants                    string
+	insert, seeInserts           string
+	cancel, cancelDelete, seeAll string
+	reschedule                   string
+	waiting, purge               string
+}
+
+func newStatements(table string) statements {
+	fill := strings.NewReplacer(
+		"{table}", table,
+		"{claimable}", `coalesce(t.due, 9223372036854775807) <= $4::bigint
+       AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))`,
+		"{granted}", `t.token = a.token AND t.holder = a.holder AND t.status = 'running'`,
+		"{live}", `t.status IN ('pending', 'running')`,
+	).Replace
+	waits := strings.NewReplacer(" SKIP LOCKED", "").Replace
+	return statements{
+		claim: fill(claimSQL), seeClaims: fill(seeClaimsSQL),
+		extend: fill(extendSQL),
+		settle: fill(settleSQL), settleTx: waits(fill(settleSQL)),
+		deleteDone: fill(deleteDoneSQL), deleteDoneTx: waits(fill(deleteDoneSQL)),
+		seeGrants: fill(seeGrantsSQL),
+		insert:    fill(insertSQL), seeInserts: fill(seeInsertsSQL),
+		cancel: fill(cancelSQL), cancelDelete: fill(cancelDeleteSQL), seeAll: fill(seeAllSQL),
+		reschedule: fill(rescheduleSQL),
+		waiting:    fill(waitingSQL), purge: fill(purgeSQL),
+	}
+}
+
+// nowSQL: statement_timestamp, because now() is the start of a transaction.
+const nowSQL = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
