@@ -1,0 +1,55 @@
+# Everything a developer runs. Each target also works with other packages or
+# flags, for example: make test PKGS=./pgclaim/ , make quickstart ARGS='-workers 5'
+
+CACHE   := $(or $(DUECLAIM_CACHE),$(HOME)/.cache/dueclaim)
+PKGS    ?= ./...
+# Packages tested at a time. Most of the tests' time is waiting, but those that
+# measure lateness suffer when more processes than cores compete.
+P       ?= 2
+TIMEOUT ?= 8m
+ARGS    ?=
+GOTEST  := go test -race -count=1 -p $(P)
+
+LINT_VERSION := v2.15.0
+LINT    := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
+
+.PHONY: help quickstart orders setup test stress bench lint
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+quickstart: ## three workers, one of them killed, on one SQLite file; no server needed
+	go run ./examples/quickstart $(ARGS)
+
+orders: ## a shop's orders: unpaid ones are cancelled when their time is up
+	go run ./examples/orders $(ARGS)
+
+setup: ## find the database servers for the tests, install what is missing (root on Debian/Ubuntu)
+	@mkdir -p bin $(CACHE)
+	@go build -o bin/setup ./internal/testserver/setup
+	@bin/setup
+
+test: ## all tests with the race detector; the last lines say which backends were NOT tested
+	@$(MAKE) --no-print-directory setup || echo "setup: going on without"
+	@go build -o bin/testreport ./internal/testreport
+	@bin/testreport -raw $(CACHE)/last-test.jsonl $(GOTEST) -json -timeout $(TIMEOUT) $(PKGS)
+
+stress: export DUECLAIM_STRESS = 1
+stress: ## the tests with larger numbers and longer runs: up to 40 minutes
+	@$(MAKE) --no-print-directory test TIMEOUT=40m
+
+bench: setup ## all benchmarks
+	go test -run '^$$' -bench . -benchmem -p 1 -timeout 40m $(PKGS)
+
+lint: $(LINT) ## golangci-lint with the list in .golangci.yaml
+	$(LINT) run ./...
+
+# Built from source, once a machine: 2 to 4 minutes on two cores.
+$(LINT):
+	@mkdir -p $(CACHE)/bin $(CACHE)/build.$(LINT_VERSION)
+	@echo "lint: building golangci-lint $(LINT_VERSION), once (minutes) …"
+	@GOBIN=$(CACHE)/build.$(LINT_VERSION) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) & pid=$$!; n=0; \
+	while kill -0 $$pid 2>/dev/null; do sleep 1; n=$$((n+1)); [ $$((n % 20)) -ne 0 ] || echo "lint: still building … $$n s"; done; wait $$pid
+	@mv $(CACHE)/build.$(LINT_VERSION)/golangci-lint $@
+	@rmdir $(CACHE)/build.$(LINT_VERSION)
