@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/stretchr/testify/require"
@@ -77,7 +78,7 @@ var indexBytes = []testCase[*indexEnv]{
 				got, err := e.idx.Due(e.ctx, due, 10)
 				require.NoError(e, err)
 				e.wantEntries([]core.Entry{entry}, got, "at its due time")
-				got, err = e.idx.Due(e.ctx, due.Add(-1e6), 10)
+				got, err = e.idx.Due(e.ctx, due.Add(-time.Millisecond), 10)
 				require.NoError(e, err)
 				e.wantEntries(nil, got, "a millisecond before %s", stamp(due))
 				e.remove(entry)

@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// contenders is how many goroutines compete, spread over contendHandles handles.
+const (
+	contenders     = 16
+	contendHandles = 4
+)
+
+var claimContention = []testCase[*claimEnv]{
+	{
+		name: "claim/one-winner",
+		rule: "One holder for each (id, token): of any number of contenders for a pending task exactly one is granted it.",
+		run: func(e *claimEnv) {
+			ids := manyIDs("n", 1000)
+			e.put(tasks(ids, base)...)
+			e.wantOneWinner(ids, e.contend(ids, func() core.Lease { return e.lease(base) }), 1, 0)
+		},
+	},
+	{
+		name: "claim/take-over-one-winner",
+		rule: "Of any number of contenders for a task whose lease has ended exactly one is granted it.",
+		run: func(e *claimEnv) {
+			ids := manyIDs("n", 200)
+			e.put(tasks(ids, base)...)
+			old := e.grantAll(e.lease(base), ids...)
+			now := base.Add(leaseFor + time.Millisecond)
+			e.wantOneWinner(ids, e.contend(ids, func() core.Lease { return e.lease(now) }), 2, 1)
+			for i, c := range old {
+				err := e.c.Settle(e.ctx, now, []core.Settlement{{Grant: c.Grant, Outcome: core.Done}})
+				e.wantRefusals(err, []refusal{{0, ids[i], core.ErrLeaseLost}}, "the old holder's Settle")
+				if i == 10 {
+					break // each costs a round trip
+				}
+			}
+		},
+	},
+	{
+		name: "claim/against-settle",
+		rule: "A take-over and the old holder's Settle exclude each other: exactly one takes effect.",
+		run: func(e *claimEnv) {
+			ids := manyIDs("n", 200)
+			e.put(tasks(ids, base)...)
+			var settlements []core.Settlement
+			for _, c := range e.grantAll(e.lease(base), ids...) {
+				settlements = append(settlements, core.Settlement{Grant: c.Grant, Outcome: core.Done})
+			}
+			now := base.Add(leaseFor + time.Millisecond)
+			var wg sync.WaitGroup
+			settled, taken := map[core.ID]bool{}, map[core.ID]core.Grant{}
+			wg.Go(func() {
+				for chunk := range slices.Chunk(settlements, 20) {
+					ok, lost := e.settleFirst(e.c, chunk)
+					for _, id := range ok {
+						settled[id] = true
+					}
+					_ = lost
+				}
+			})
+			wg.Go(func() {
+				backwards := slices.Clone(ids)
+				slices.Reverse(backwards)
+				for chunk := range slices.Chunk(backwards, 20) {
+					for _, c := range e.claimInsisting(e.peer, e.lease(now), chunk) {
+						if c.Verdict == core.Granted {
+							taken[c.ID] = c.Grant
+						}
+					}
+				}
+			})
+			wg.Wait()
+			for _, id := range ids {
+				grant, ok := taken[id]
+				switch {
+				case settled[id] && ok:
+					e.Errorf("%q was settled by its old holder and granted to another; want one of them", id)
+				case !settled[id] && !ok && e.provides.KeepsFinished:
+					// Without kept rows a repeat after a lost reply can't tell.
+					e.Errorf("%q was neither settled nor granted; want one of them", id)
+				case ok:
+					e.settle(now, core.Settlement{Grant: grant, Outcome: core.Done})
+				}
+			}
+			e.wantWaiting(endOfTime, "in the end")
+		},
+	},
+	{
+		name: "contract/concurrent",
+		rule: "All methods may be called concurrently, from any number of processes; no call's effect is lost.",
+		run: func(e *claimEnv) {
+			const workers, each = 8, 25
+			handles := e.handles(contendHandles)
+			var mine [workers][]core.ID
+			for w := range workers {
+				mine[w] = manyIDs(string(rune('a'+w)), each)
+				e.put(tasks(mine[w], base)...)
+			}
+			var wg sync.WaitGroup
+			for w := range workers {
+				wg.Go(func() {
+					c := handles[w%len(handles)]
+					for range 3 {
+						var grants []core.Grant
+						var settlements []core.Settlement
+						for _, got := range e.claimInsisting(c, e.lease(base), mine[w]) {
+							require.Equal(e, core.Granted.String(), got.Verdict.String(), got.ID)
+							grants = append(grants, got.Grant)
+							settlements = append(settlements, core.Settlement{Grant: got.Grant, Outcome: core.Retry, Due: base, Err: "again"})
+						}
+						require.NoError(e, e.insistFree(func() error { return c.Extend(e.ctx, grants, at(60_000)) }), "Extend")
+						require.NoError(e, e.insist(func() error {
+							_, err := c.Waiting(e.ctx, base, core.Entry{}, at(1), 10)
+							return err
+						}), "Waiting")
+						require.NoError(e, e.insistFree(func() error { return c.Settle(e.ctx, at(1), settlements) }), "Settle")
+					}
+				})
+			}
+			wg.Wait()
+			assert.Len(e, e.waiting(at(1)), workers*each, "all wait again")
+			for w := range workers {
+				for _, c := range e.grantAll(e.lease(at(1)), mine[w]...) {
+					assert.Equal(e, 4, c.Attempt, "Attempt of %q after three retries", c.ID)
+				}
+			}
+		},
+	},
+}
+
+// claimInsisting repeats a Claim until its outcome is known, and what was
+// refused because somebody had locked it.
+func (e *claimEnv) claimInsisting(c core.Claimer, lease core.Lease, ids []core.ID) []core.Claimed {
+	var got []core.Claimed
+	err := e.insist(func() error {
+		var err error
+		if got, err = c.Claim(e.ctx, ids, lease); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(got, func(c core.Claimed) bool { return c.Verdict == core.Refused }) {
+			return errors.New("some ids were Refused")
+		}
+		return nil
+	})
+	require.NoError(e, err, "Claim")
+	e.wantForm(got, lease, ids)
+	return got
+}
+
+// settleFirst settles and says which settlements took effect and which did not.
+// It repeats those that found their row locked.
+func (e *claimEnv) settleFirst(c core.Claimer, settlements []core.Settlement) (ok, lost []core.ID) {
+	left := settlements
+	require.NoError(e, e.insist(func() error {
+		err := c.Settle(e.ctx, base, left)
+		var batch *core.BatchError
+		if err != nil && !errors.As(err, &batch) {
+			return err
+		}
+		failed := map[int]bool{}
+		var busy []core.Settlement
+		if batch != nil {
+			for _, item := range batch.Items {
+				failed[item.Index] = true
+				switch {
+				case errors.Is(item.Err, core.ErrBusy):
+					busy = append(busy, left[item.Index])
+				case errors.Is(item.Err, core.ErrLeaseLost):
+					lost = append(lost, item.ID)
+				default:
+					e.Errorf("Settle of %q: got %v, want nil, ErrLeaseLost or ErrBusy", item.ID, item.Err)
+				}
+			}
+		}
+		for i, s := range left {
+			if !failed[i] {
+				ok = append(ok, s.Grant.ID)
+			}
+		}
+		if left = busy; len(busy) > 0 {
+			return errors.New("some rows were busy")
+		}
+		return nil
+	}))
+	return ok, lost
+}
+
+// contend lets 16 goroutines on several handles claim all ids in batches and
+// orders of their own, and returns what each was granted.
+func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Claimed {
+	handles := e.handles(contendHandles)
+	granted := make([][]core.Claimed, contenders)
+	var wg sync.WaitGroup
+	for w := range contenders {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 1)) // the same orders in every run
+			mine := slices.Clone(ids)
+			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+			for chunk := range slices.Chunk(mine, 100) {
+				for _, c := range e.claimInsisting(handles[w%len(handles)], lease(), chunk) {
+					if c.Verdict == core.Granted {
+						granted[w] = append(granted[w], c)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return granted
+}
+
+// wantOneWinner fails unless each id was granted to exactly one contender, who
+// really holds it.
+func (e *claimEnv) wantOneWinner(ids []core.ID, granted [][]core.Claimed, attempt, crashes int) {
+	winners := map[core.ID]int{}
+	var settlements []core.Settlement
+	for _, mine := range granted {
+		for _, c := range mine {
+			winners[c.ID]++
+			settlements = append(settlements, core.Settlement{Grant: c.Grant, Outcome: core.Done})
+			if c.Attempt != attempt || c.Crashes != crashes {
+				e.Errorf("%q: got attempt %d, crashes %d, want %d, %d", c.ID, c.Attempt, c.Crashes, attempt, crashes)
+			}
+		}
+	}
+	for _, id := range ids {
+		if n := winners[id]; n != 1 {
+			e.Errorf("%q was granted to %d contenders, want exactly 1", id, n)
+		}
+	}
+	require.NoError(e, e.insist(func() error { return e.c.Settle(e.ctx, base, settlements) }), "each winner settles")
+}

@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Claimer says how to get at a core.Claimer that doesn't keep the tasks itself:
+// one on a table of the user's own. A core.Store goes through TestStore.
+type Claimer struct {
+	// New returns a claimer without any task. It is called once a case; what it
+	// opens it closes with t.Cleanup.
+	New func(t *testing.T) core.Claimer
+	// Peer returns a further handle on the data of first, as another process
+	// would have it. Nil where there is no such thing: first then serves for all.
+	Peer func(t *testing.T, first core.Claimer) core.Claimer
+	// Put makes rows of tasks, pending, in whatever way tasks come to be there.
+	Put func(t *testing.T, c core.Claimer, tasks []core.Task)
+	// Lock locks a task's row as another transaction would, until unlock is
+	// called. Nil where that can't be done: the cases of the group lock are then
+	// not run.
+	Lock func(t *testing.T, c core.Claimer, id core.ID) (unlock func())
+	// Provides declares the optional capabilities, checked both ways.
+	Provides ClaimerProvides
+	// Skip maps the name of a case (group/what) to the reason why this claimer
+	// can't keep its rule. A name that no case has fails.
+	Skip map[string]string
+}
+
+// ClaimerProvides declares a claimer's optional capabilities.
+type ClaimerProvides struct {
+	TimeSource bool // core.TimeSource
+	// KeepsFinished: the row of a done task stays for a while, so that a repeated
+	// Settle finds it.
+	KeepsFinished bool
+}
+
+// TestClaimer runs every case for a Claimer as a subtest of t.
+func TestClaimer(t *testing.T, claimer Claimer) {
+	t.Helper()
+	testClaimer(t, claimer, newSettings(claimer.provides(), claimer.Skip))
+}
+
+func (x Claimer) provides() map[string]bool {
+	return map[string]bool{
+		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished, "Lock": x.Lock != nil,
+	}
+}
+
+func testClaimer(t *testing.T, claimer Claimer, s settings) {
+	t.Helper()
+	require.NotNil(t, claimer.New, "conformance.Claimer.New is nil")
+	require.NotNil(t, claimer.Put, "conformance.Claimer.Put is nil")
+	cases := claimerCases()
+	s.checkSkip(t, names(cases))
+	runCases(t, s, cases, claimer.env)
+}
+
+func claimerCases() []testCase[*claimEnv] {
+	var all []testCase[*claimEnv]
+	for _, group := range [][]testCase[*claimEnv]{
+		claimBasics, claimGrants, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats, claimWaiting, claimLocks,
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// claimEnv is what a case for a Claimer works with.
+type claimEnv struct {
+	*caseT
+	c, peer  core.Claimer
+	more     func() core.Claimer // one more handle
+	put      func(tasks ...core.Task)
+	lock     func(id core.ID) (unlock func())
+	provides ClaimerProvides
+}
+
+func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
+	first := x.New(t)
+	e := &claimEnv{caseT: c, c: first, peer: first, provides: x.Provides}
+	e.more = func() core.Claimer {
+		if x.Peer == nil {
+			return first
+		}
+		return x.Peer(t, first)
+	}
+	e.peer = e.more()
+	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
+	e.lock = func(id core.ID) func() { return x.Lock(t, first, id) }
+	return e
+}
+
+// leaseFor is how long the leases of most cases last.
+const leaseFor = 30 * time.Second
+
+// task returns a task with something in each field.
+func task(id core.ID, due time.Time) core.Task {
+	return core.Task{
+		ID: id, Kind: "mail", Payload: []byte("payload of " + id), Meta: []byte{1}, Due: due, MaxAttempts: 7,
+	}
+}
+
+func tasks(ids []core.ID, due time.Time) []core.Task {
+	list := make([]core.Task, len(ids))
+	for i, id := range ids {
+		list[i] = task(id, due)
+	}
+	return list
+}
+
+// lease returns a lease with a holder of its own for what is due at now.
+func (e *claimEnv) lease(now time.Time) core.Lease {
+	return core.Lease{Holder: e.unique("holder"), Now: now, DueBy: now, Until: now.Add(leaseFor)}
+}
+
+// claim claims and checks the answer's form: one verdict an id, in their order.
+func (e *claimEnv) claim(c core.Claimer, lease core.Lease, ids ...core.ID) []core.Claimed {
+	got, err := c.Claim(e.ctx, ids, lease)
+	require.NoError(e, err, "Claim")
+	e.wantForm(got, lease, ids)
+	return got
+}
+
+func (e *claimEnv) wantForm(got []core.Claimed, lease core.Lease, ids []core.ID) {
+	require.Len(e, got, len(ids), "one verdict an id")
+	for i, c := range got {
+		require.Equal(e, ids[i], c.ID, "verdict %d: verdicts come in the order of ids", i)
+		require.True(e, c.Verdict >= core.Granted && c.Verdict <= core.Refused, "verdict %d is %d, none of the five", i, c.Verdict)
+		if c.Verdict == core.Granted {
+			require.Equal(e, core.Grant{ID: ids[i], Token: c.Grant.Token, Holder: lease.Holder}, c.Grant, "Grant")
+			require.Equal(e, ids[i], c.Task.ID, "Task.ID")
+			require.GreaterOrEqual(e, c.Attempt, 1, "Attempt counts this grant too")
+		}
+	}
+}
+
+// grant claims one id on the first handle, which must succeed.
+func (e *claimEnv) grant(lease core.Lease, id core.ID) core.Claimed {
+	return e.grantAll(lease, id)[0]
+}
+
+// grantAll claims ids on the first handle, each of which must succeed.
+func (e *claimEnv) grantAll(lease core.Lease, ids ...core.ID) []core.Claimed {
+	got := e.claim(e.c, lease, ids...)
+	for _, c := range got {
+		require.Equal(e, core.Granted.String(), c.Verdict.String(), "verdict for %q (At %s)", c.ID, stamp(c.At))
+		require.Equal(e, stamp(lease.Until), stamp(c.At), "At of a granted %q is the end of its lease", c.ID)
+	}
+	return got
+}
+
+// wantVerdict fails unless the claim was answered so; at is ignored where the
+// contract gives no At for the verdict.
+func (e *claimEnv) wantVerdict(got core.Claimed, want core.Verdict, at time.Time, about string) {
+	assert.Equal(e, want.String(), got.Verdict.String(), "%s: verdict for %q (At %s)", about, got.ID, stamp(got.At))
+	if want == got.Verdict && want != core.Gone && want != core.Refused {
+		e.wantTime(at, got.At, "%s: At of %q", about, got.ID)
+	}
+}
+
+func (e *claimEnv) settle(now time.Time, settlements ...core.Settlement) {
+	require.NoError(e, e.c.Settle(e.ctx, now, settlements), "Settle")
+}
+
+// waiting returns all that waits at now, as the other handle sees it.
+func (e *claimEnv) waiting(now time.Time) []core.Entry {
+	got, err := e.peer.Waiting(e.ctx, now, core.Entry{}, endOfTime, 100_000)
+	require.NoError(e, err, "Waiting")
+	return got
+}
+
+func (e *claimEnv) wantWaiting(now time.Time, about string, want ...core.Entry) {
+	e.wantEntries(want, e.waiting(now), about+": waiting rows")
+}
+
+// handles returns n handles, no two of them the same where the backend has
+// peers.
+func (e *claimEnv) handles(n int) []core.Claimer {
+	list := []core.Claimer{e.c, e.peer}
+	for len(list) < n {
+		list = append(list, e.more())
+	}
+	return list
+}

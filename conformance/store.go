@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/require"
+)
+
+// Store says how to get at the core.Store under test.
+type Store struct {
+	// New returns a store without any task, its table made. It is called once a
+	// case; what it opens it closes with t.Cleanup. A queue or table of its own in
+	// one database is quicker than a database a case.
+	New func(t *testing.T) core.Store
+	// Peer returns a further handle on the data of first, as another process
+	// would have it. Nil where there is no such thing: first then serves for all.
+	Peer func(t *testing.T, first core.Store) core.Store
+	// Lock locks a task's row as another transaction would, until unlock is
+	// called. Nil where that can't be done: the cases of the group lock are then
+	// not run.
+	Lock func(t *testing.T, s core.Store, id core.ID) (unlock func())
+	// Provides declares the optional capabilities, checked both ways.
+	Provides StoreProvides
+	// Skip maps the name of a case (group/what) to the reason why this store
+	// can't keep its rule. A name that no case has fails.
+	Skip map[string]string
+}
+
+// StoreProvides declares a store's optional capabilities.
+type StoreProvides struct {
+	TimeSource bool // core.TimeSource
+	Purger     bool // core.Purger
+	// KeepsFinished: done and cancelled tasks stay until they are purged or
+	// replaced. False for a store that deletes them at once.
+	KeepsFinished bool
+}
+
+// TestStore runs every case for a Store, those of TestClaimer among them, as a
+// subtest of t.
+func TestStore(t *testing.T, store Store) {
+	t.Helper()
+	testStore(t, store, newSettings(store.provides(), store.Skip))
+}
+
+func (x Store) provides() map[string]bool {
+	return map[string]bool{
+		"TimeSource": x.Provides.TimeSource, "Purger": x.Provides.Purger,
+		"KeepsFinished": x.Provides.KeepsFinished, "Lock": x.Lock != nil,
+	}
+}
+
+func testStore(t *testing.T, store Store, s settings) {
+	t.Helper()
+	require.NotNil(t, store.New, "conformance.Store.New is nil")
+	claims, stores := claimerCases(), storeCases()
+	s.checkSkip(t, slices.Concat(names(claims), names(stores)))
+	claimer := store.claimer()
+	runCases(t, s, claims, claimer.env)
+	runCases(t, s, stores, func(t *testing.T, c *caseT) *storeEnv {
+		e := &storeEnv{claimEnv: claimer.env(t, c), storeProvides: store.Provides}
+		e.s, e.peerStore = e.c.(core.Store), e.peer.(core.Store)
+		return e
+	})
+}
+
+// claimer is the store seen as a Claimer into which Insert puts the tasks.
+func (x Store) claimer() Claimer {
+	c := Claimer{
+		New: func(t *testing.T) core.Claimer { return x.New(t) },
+		Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
+			call := core.Call{ID: rand.Text(), Now: base.Add(-time.Minute)}
+			require.NoError(t, c.(core.Store).Insert(t.Context(), call, tasks), "Insert")
+		},
+		Provides: ClaimerProvides{TimeSource: x.Provides.TimeSource, KeepsFinished: x.Provides.KeepsFinished},
+	}
+	if x.Peer != nil {
+		c.Peer = func(t *testing.T, first core.Claimer) core.Claimer { return x.Peer(t, first.(core.Store)) }
+	}
+	if x.Lock != nil {
+		c.Lock = func(t *testing.T, c core.Claimer, id core.ID) func() { return x.Lock(t, c.(core.Store), id) }
+	}
+	return c
+}
+
+func storeCases() []testCase[*storeEnv] {
+	var all []testCase[*storeEnv]
+	for _, group := range [][]testCase[*storeEnv]{
+		storeBasics, storeInserts, storeInsertRepeats, storeReuses, storeCancels, storeReschedules, storePurges, storeRaces, storeLocks,
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// storeEnv is what a case for a Store works with.
+type storeEnv struct {
+	*claimEnv
+	s, peerStore  core.Store
+	storeProvides StoreProvides
+}
+
+// call returns a new call made at now.
+func (e *storeEnv) call(now time.Time) core.Call {
+	return core.Call{ID: e.unique("call"), Now: now}
+}
+
+// insert inserts under a call of its own, which must succeed.
+func (e *storeEnv) insert(list ...core.Task) core.Call {
+	call := e.call(base)
+	require.NoError(e, e.s.Insert(e.ctx, call, list), "Insert")
+	return call
+}
+
+// finish takes a new task to its end: "cancelled", "done" or "dead". It returns
+// the last grant, zero where it was cancelled while pending.
+func (e *storeEnv) finish(id core.ID, end string) core.Grant {
+	e.insert(task(id, base))
+	if end == "cancelled" {
+		_, err := e.s.Cancel(e.ctx, at(1), []core.ID{id})
+		require.NoError(e, err, "Cancel")
+		return core.Grant{}
+	}
+	c := e.grant(e.lease(base), id)
+	outcome := map[string]core.Outcome{"done": core.Done, "dead": core.DeadLetter}[end]
+	e.settle(at(1), core.Settlement{Grant: c.Grant, Outcome: outcome})
+	return c.Grant
+}
+
+// cancel cancels and checks the answer's form.
+func (e *storeEnv) cancel(s core.Store, now time.Time, ids ...core.ID) []core.Fate {
+	got, err := s.Cancel(e.ctx, now, ids)
+	require.NoError(e, err, "Cancel")
+	require.Len(e, got, len(ids), "one fate an id")
+	return got
+}

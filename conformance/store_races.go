@@ -1,0 +1,239 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var storeRaces = []testCase[*storeEnv]{
+	{
+		name: "insert/one-winner",
+		rule: "An id is unique among live tasks: of many Inserts of it at once exactly one succeeds, the others fail with ErrExists.",
+		run: func(e *storeEnv) {
+			const workers = 8
+			ids := manyIDs("n", 60)
+			handles := e.handles(contendHandles)
+			var mu sync.Mutex
+			won := map[core.ID]string{}
+			var wg sync.WaitGroup
+			for w := range workers {
+				wg.Go(func() {
+					s := handles[w%len(handles)].(core.Store)
+					mine := slices.Clone(ids)
+					if w%2 == 1 {
+						slices.Reverse(mine)
+					}
+					for chunk := range slices.Chunk(mine, 20) {
+						call := e.call(base)
+						list := tasks(chunk, base)
+						for i := range list {
+							list[i].Payload = []byte(call.ID)
+						}
+						err := e.insistFree(func() error { return s.Insert(e.ctx, call, list) })
+						for i, id := range chunk {
+							switch itemErr := errorOf(err, i); {
+							case itemErr == nil:
+								mu.Lock()
+								if other := won[id]; other != "" {
+									e.Errorf("%q was inserted by %s and by %s, want one of them", id, other, call.ID)
+								}
+								won[id] = call.ID
+								mu.Unlock()
+							case !errors.Is(itemErr, core.ErrExists):
+								e.Errorf("Insert of %q: got %v, want nil or ErrExists", id, itemErr)
+							}
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for _, c := range e.grantAll(e.lease(base), ids...) {
+				assert.Equal(e, won[c.ID], string(c.Task.Payload), "the call that stored %q", c.ID)
+			}
+		},
+	},
+	{
+		name: "insert/replace-one-winner", needs: "KeepsFinished",
+		rule: "Of many Inserts at once that would replace the same finished task exactly one succeeds.",
+		run: func(e *storeEnv) {
+			ids := manyIDs("n", 20)
+			e.insert(tasks(ids, base)...)
+			e.cancel(e.s, at(1), ids...)
+			handles := e.handles(contendHandles)
+			wins := make([]map[core.ID]bool, 8)
+			var wg sync.WaitGroup
+			for w := range wins {
+				wins[w] = map[core.ID]bool{}
+				wg.Go(func() {
+					s := handles[w%len(handles)].(core.Store)
+					call := e.call(base)
+					err := e.insistFree(func() error { return s.Insert(e.ctx, call, tasks(ids, base)) })
+					for i, id := range ids {
+						wins[w][id] = errorOf(err, i) == nil
+					}
+				})
+			}
+			wg.Wait()
+			for _, id := range ids {
+				n := 0
+				for _, w := range wins {
+					if w[id] {
+						n++
+					}
+				}
+				assert.Equal(e, 1, n, "Inserts that replaced %q", id)
+			}
+		},
+	},
+	{
+		name: "cancel/against-claim",
+		rule: "A Cancel and a Claim at once: a task that was Cancelled is never granted, one that WasRunning was.",
+		run: func(e *storeEnv) {
+			ids := manyIDs("n", 200)
+			e.insert(tasks(ids, base)...)
+			var wg sync.WaitGroup
+			fates, granted := map[core.ID]core.Fate{}, map[core.ID]core.Grant{}
+			wg.Go(func() {
+				for chunk := range slices.Chunk(ids, 10) {
+					var got []core.Fate
+					require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, at(1), chunk); return err }), "Cancel")
+					for i, id := range chunk {
+						fates[id] = got[i]
+					}
+				}
+			})
+			wg.Go(func() {
+				backwards := slices.Clone(ids)
+				slices.Reverse(backwards)
+				for chunk := range slices.Chunk(backwards, 10) {
+					for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
+						if c.Verdict == core.Granted {
+							granted[c.ID] = c.Grant
+						}
+					}
+				}
+			})
+			wg.Wait()
+			for _, id := range ids {
+				_, ok := granted[id]
+				switch fate := fates[id]; {
+				case fate == core.Cancelled && ok:
+					e.Errorf("%q: got fate Cancelled and a grant, want one of them", id)
+				case fate == core.WasRunning && !ok:
+					e.Errorf("%q: got fate WasRunning, but nobody was granted it", id)
+				case e.provides.KeepsFinished && fate != core.Cancelled && fate != core.WasRunning:
+					e.Errorf("%q: got fate %s, want Cancelled or WasRunning", id, fate)
+				}
+			}
+			e.wantWaiting(endOfTime, "in the end")
+		},
+	},
+	{
+		name: "reschedule/against-claim",
+		rule: "A Reschedule and a Claim at once: exactly one takes effect.",
+		run: func(e *storeEnv) {
+			ids := manyIDs("n", 100)
+			e.insert(tasks(ids, base)...)
+			var wg sync.WaitGroup
+			moved, granted := map[core.ID]bool{}, map[core.ID]bool{}
+			wg.Go(func() {
+				for chunk := range slices.Chunk(ids, 10) {
+					moves := make([]core.Move, len(chunk))
+					for i, id := range chunk {
+						moves[i] = core.Move{ID: id, From: base, To: at(1000)}
+					}
+					err := e.insistFree(func() error { return e.s.Reschedule(e.ctx, base, moves) })
+					for i, id := range chunk {
+						moved[id] = errorOf(err, i) == nil
+					}
+				}
+			})
+			wg.Go(func() {
+				backwards := slices.Clone(ids)
+				slices.Reverse(backwards)
+				for chunk := range slices.Chunk(backwards, 10) {
+					for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
+						granted[c.ID] = c.Verdict == core.Granted
+					}
+				}
+			})
+			wg.Wait()
+			for _, id := range ids {
+				assert.NotEqual(e, moved[id], granted[id], "%q: rescheduled %t, granted %t; want exactly one", id, moved[id], granted[id])
+			}
+		},
+	},
+}
+
+// insistFree repeats a call while its outcome is unknown or items found their
+// row locked.
+func (c *caseT) insistFree(call func() error) error {
+	var last error
+	err := c.insist(func() error {
+		last = call()
+		if errors.Is(last, core.ErrBusy) {
+			return errors.New("some rows were busy") // hides the batch, so that it is repeated
+		}
+		return last
+	})
+	var batch *core.BatchError
+	if err != nil && !errors.As(err, &batch) {
+		c.Errorf("got error %v, want nil or a *core.BatchError in the end", err)
+		c.FailNow()
+	}
+	return err
+}
+
+// errorOf returns the error of the batch's item i, nil where it took effect.
+func errorOf(err error, i int) error {
+	var batch *core.BatchError
+	if errors.As(err, &batch) {
+		for _, item := range batch.Items {
+			if item.Index == i {
+				return item.Err
+			}
+		}
+	}
+	return nil
+}
+
+var storeLocks = []testCase[*storeEnv]{
+	{
+		name: "lock/store", needs: "Lock",
+		rule: "Insert, Cancel, Reschedule and Purge never wait for a locked row beyond ctx, and leave it as it was or say so.",
+		run: func(e *storeEnv) {
+			e.insert(task("locked", at(5)))
+			unlock := e.lock("locked")
+			_ = e.within(func(ctx context.Context) error {
+				return e.s.Insert(ctx, e.call(base), []core.Task{task("locked", base)})
+			})
+			_ = e.within(func(ctx context.Context) error {
+				return e.s.Reschedule(ctx, base, []core.Move{{ID: "locked", From: at(5), To: at(9)}})
+			})
+			if purger, ok := e.s.(core.Purger); ok {
+				_ = e.within(func(ctx context.Context) error {
+					_, err := purger.Purge(ctx, base, 10)
+					return err
+				})
+			}
+			cancelled := false
+			_ = e.within(func(ctx context.Context) error {
+				_, err := e.s.Cancel(ctx, base, []core.ID{"locked"})
+				cancelled = err == nil
+				return err
+			})
+			unlock()
+			if cancelled {
+				e.Errorf("got no error of a Cancel that the lock must have stopped")
+			}
+			e.wantWaiting(base, "after the lock was gone", core.Entry{ID: "locked", Due: at(5)})
+			e.wantFates(base, "after the lock was gone", []core.ID{"locked"}, core.Cancelled)
+		},
+	},
+}
