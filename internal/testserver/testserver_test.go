@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql"
+
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
