@@ -1,0 +1,100 @@
+package mysqlclaim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+func sameID(id core.ID) core.ID { return id }
+
+func idBytes[T any](id func(T) core.ID) func(item[T]) int {
+	return func(it item[T]) int { return literalBytes(len(id(it.v))) + 2 }
+}
+
+// Claim is one UPDATE and one read-back for each 500 ids. A row that another
+// transaction has locked is answered as it was last committed, so mostly
+// Refused.
+func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, s.fail("claim", err)
+	}
+	out := make([]core.Claimed, len(ids))
+	for _, chunk := range claim.Chunks(sorted(ids, sameID), chunkRows, chunkBytes, idBytes(sameID)) {
+		if err := s.claimChunk(ctx, chunk, lease, out); err != nil {
+			return nil, s.fail("claim", err)
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease core.Lease, out []core.Claimed) error {
+	r := s.auto()
+	ids := idList(chunk, sameID)
+	changed, err := r.exec(ctx, s.claimStatement(ids, lease, len(chunk), r))
+	if err != nil {
+		return err
+	}
+	rows, err := s.claimedRows(ctx, r, ids, lease)
+	if err != nil {
+		return err
+	}
+	ours := 0
+	for _, it := range chunk {
+		row, ok := rows[it.v]
+		if !ok {
+			out[it.at] = claim.Gone(it.v)
+			continue
+		}
+		if row.Holder == lease.Holder {
+			ours++
+		}
+		out[it.at] = row.Claimed(lease)
+	}
+	// A proxy that sends reads to a replica would make won claims look lost. (A
+	// row cancelled and deleted between the two statements looks the same; the
+	// caller's repeat then clears it up.)
+	if ours < changed {
+		return fmt.Errorf("the read-back saw %d of %d claimed rows: does a proxy send reads to a replica? mysqlclaim needs the primary", ours, changed)
+	}
+	return nil
+}
+
+// A row held by this very holder is left as it is, also when its lease ended: a
+// repeat finds what was granted, it doesn't grant it again.
+func (s *Store) claimStatement(ids func(*text), lease core.Lease, n int, r runner) *text {
+	was := s.byIDs("id, status, token, attempts, crashes", ids, func(t *text) {
+		t.sql("due <= ").int(lease.DueBy.UnixMilli())
+		t.sql(" AND (status = 'pending' OR (status = 'running' AND lease_until < ").int(lease.Now.UnixMilli())
+		t.sql(" AND holder <> ").val(lease.Holder).sql("))")
+	}, n, r)
+	t := s.update(was).sql("t.crashes = was.crashes + (was.status = 'running'), t.attempts = was.attempts + 1, t.token = was.token + 1, t.status = 'running', t.holder = ")
+	return t.val(lease.Holder).sql(", t.lease_until = ").int(lease.Until.UnixMilli())
+}
+
+// claimedRows reads the rows with all that a grant needs; payloads only of the
+// granted ones.
+func (s *Store) claimedRows(ctx context.Context, r runner, ids func(*text), lease core.Lease) (map[core.ID]claim.Row, error) {
+	t := new(text).sql("SELECT id, status, COALESCE(due, 0), planned, token, holder, lease_until, attempts, crashes, max_attempts, kind, IF(holder = ")
+	t.val(lease.Holder).sql(", payload, NULL), IF(holder = ").val(lease.Holder)
+	t.sql(", meta, NULL) FROM ", s.quoted, " FORCE INDEX (PRIMARY) WHERE queue = ").val(s.queue).sql(" AND id IN (")
+	ids(t)
+	t.sql(")")
+	found := map[core.ID]claim.Row{}
+	err := r.rows(ctx, t, func(rows *sql.Rows) error {
+		var row claim.Row
+		if err := rows.Scan(&row.ID, &row.Status, &row.Due, &row.Planned, &row.Token, &row.Holder, &row.LeaseUntil,
+			&row.Attempts, &row.Crashes, &row.MaxAttempts, &row.Kind, &row.Payload, &row.Meta); err != nil {
+			return err
+		}
+		found[row.ID] = row
+		return nil
+	})
+	return found, err
+}

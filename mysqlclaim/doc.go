@@ -1,0 +1,47 @@
+// Package mysqlclaim is a core.Store on MySQL 8.0+ and MariaDB 10.6+ through
+// database/sql and github.com/go-sql-driver/mysql. The table's shape and its
+// transitions are described in package claim.
+//
+// # The connection
+//
+// Give it a pool to the primary, and nothing but the primary: a claim is read
+// back by a plain SELECT, which a read/write splitter would send to a replica
+// that hasn't seen the claim yet. A locking read would be routed right, but
+// would wait for other people's locks. The Store checks at first use that the
+// server takes writes, and after each claim that the read-back saw what was
+// written.
+//
+// Any DSN will do: parseTime, loc, charset, clientFoundRows, interpolateParams,
+// multiStatements, sql_mode, every transaction_isolation. Only autocommit must
+// stay on. max_allowed_packet, on the server and in the DSN, must hold the
+// largest payload twice over (4 MiB is enough for every task).
+//
+// # Statements
+//
+// Every transition is one autocommit statement that finds its rows by primary
+// key and passes over rows which another transaction has locked (FOR UPDATE SKIP
+// LOCKED in a derived table). So it never waits for a row lock, no lock outlives
+// a reply, and a worker that is stopped in the middle blocks nobody. MySQL can't
+// limit the lock wait of one statement (innodb_lock_wait_timeout is not a
+// SET_VAR hint), and a transaction around a locking SELECT and an UPDATE would
+// leave the rows locked for as long as its worker is frozen or cut off. With
+// statement-based replication SKIP LOCKED is unsafe: use binlog_format ROW, the
+// default, or MIXED.
+//
+// # Operators
+//
+// The view <table>_view shows ids, queue, kind and error as text and times as
+// times (UTC). By hand, change the table so:
+//
+//	cancel      UPDATE dueclaim_tasks SET status = 'cancelled', due = NULL, lease_until = 0,
+//	            finished_at = UNIX_TIMESTAMP() * 1000
+//	            WHERE queue = 'default' AND id = 'order-17' AND status = 'pending'
+//	run again   UPDATE dueclaim_tasks SET status = 'pending', finished_at = NULL, attempts = 0,
+//	            crashes = 0, due = UNIX_TIMESTAMP() * 1000, planned = UNIX_TIMESTAMP() * 1000
+//	            WHERE queue = 'default' AND id = 'order-17' AND status = 'dead'
+//
+// # Limits
+//
+// On multi-writer clusters (Galera, Group Replication with several primaries)
+// send everything to one node. What the database's own fail-over drops is lost.
+package mysqlclaim

@@ -1,0 +1,66 @@
+package mysqlclaim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Server error numbers with a meaning of their own here.
+const (
+	errDuplicate     = 1062
+	errNoTable       = 1146
+	errNoColumn      = 1054
+	errChanged       = 1020 // MariaDB: the row changed since the transaction's snapshot
+	errLockTimeout   = 1205
+	errDeadlock      = 1213
+	errReadOnly      = 1290
+	errReadOnlyTx    = 1792
+	errReadOnlyMode  = 1836
+	errNoSkipLocked  = 1064
+	errPacketTooBig  = 1153
+	errDDLDenied     = 1142
+	errTableExists   = 1050
+	errUnknownServer = 0
+)
+
+// fail wraps an error of the driver once, with what was being done and, where
+// the number tells, what to do about it. The driver's error stays reachable by
+// errors.As and errors.Is. Nothing else is classified: an error that isn't a
+// *core.BatchError means an unknown outcome.
+func (s *Store) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	switch number(err) {
+	case errNoTable:
+		hint = fmt.Sprintf("table %s is missing: run Migrate: ", s.table)
+	case errNoColumn:
+		hint = fmt.Sprintf("table %s has an older shape: run Migrate: ", s.table)
+	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
+		hint = "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
+	case errPacketTooBig:
+		hint = "max_allowed_packet is too small for this task's payload: "
+	}
+	return fmt.Errorf("mysqlclaim: %s: %s%w", op, hint, err)
+}
+
+// failTx is fail for statements in the caller's transaction.
+func (s *Store) failTx(op string, err error) error {
+	switch number(err) {
+	case errLockTimeout, errDeadlock, errChanged:
+		return fmt.Errorf("mysqlclaim: %s: roll the transaction back, all of it, and run it again: %w", op, err)
+	}
+	return s.fail(op, err)
+}
+
+// number returns the server's error number, 0 where err isn't the server's.
+func number(err error) uint16 {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}

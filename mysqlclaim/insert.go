@@ -1,0 +1,131 @@
+package mysqlclaim
+
+import (
+	"context"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+func taskID(t core.Task) core.ID { return t.ID }
+
+func taskBytes(it item[core.Task]) int {
+	t := it.v
+	return literalBytes(len(t.ID)) + literalBytes(len(t.Kind)) + literalBytes(len(t.Payload)) + literalBytes(len(t.Meta)) + 300
+}
+
+// Insert is one multi-row INSERT for each 500 tasks or megabyte, in which all
+// ids are new; three or four statements where they aren't. It waits for another
+// transaction that is inserting, or has locked, the same id.
+func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	if err := s.ready(ctx); err != nil {
+		return s.fail("insert", err)
+	}
+	var failed failures
+	if err := s.insert(ctx, s.auto(), call, sorted(tasks, taskID), &failed); err != nil {
+		return s.fail("insert", err)
+	}
+	return failed.err()
+}
+
+func (s *Store) insert(ctx context.Context, r runner, call core.Call, items []item[core.Task], failed *failures) error {
+	for _, chunk := range claim.Chunks(items, chunkRows, chunkBytes, taskBytes) {
+		// A plain INSERT that succeeds made every row: no guess from a row count,
+		// whose meaning for duplicates depends on clientFoundRows.
+		_, err := r.exec(ctx, s.insertStatement(chunk, call))
+		if number(err) == errDuplicate {
+			err = s.insertAgain(ctx, r, call, chunk, failed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertAgain stores a chunk some of whose ids have a row: what is missing is
+// inserted, finished rows are replaced, and each row tells whether it is this
+// call's. Existing rows are only looked at after the second INSERT, so that in a
+// transaction the read-back locks rows, never the gaps where others insert.
+func (s *Store) insertAgain(ctx context.Context, r runner, call core.Call, chunk []item[core.Task], failed *failures) error {
+	stmt := s.insertStatement(chunk, call).sql(" ON DUPLICATE KEY UPDATE id = VALUES(id)")
+	if _, err := r.exec(ctx, stmt); err != nil {
+		return err
+	}
+	rows, err := s.readBack(ctx, r, idList(chunk, taskID))
+	if err != nil {
+		return err
+	}
+	var finished []item[core.Task]
+	for _, it := range chunk {
+		switch err := inserted(rows, it.v.ID, call); err {
+		case core.ErrBusy:
+			finished = append(finished, it)
+		default:
+			failed.add(it.at, it.v.ID, err)
+		}
+	}
+	if len(finished) == 0 {
+		return nil
+	}
+	changed, err := r.exec(ctx, s.replaceStatement(finished, call, r))
+	if err != nil || changed == len(finished) {
+		return err
+	}
+	if rows, err = s.readBack(ctx, r, idList(finished, taskID)); err != nil {
+		return err
+	}
+	for _, it := range finished {
+		failed.add(it.at, it.v.ID, inserted(rows, it.v.ID, call))
+	}
+	return nil
+}
+
+// inserted is what a row read back says about this call's insert. A row that is
+// gone was purged under our hands: the next try makes it.
+func inserted(rows map[core.ID]claim.Row, id core.ID, call core.Call) error {
+	if row, ok := rows[id]; ok {
+		return row.Inserted(call)
+	}
+	return core.ErrBusy
+}
+
+func (s *Store) insertStatement(chunk []item[core.Task], call core.Call) *text {
+	t := new(text).sql("INSERT INTO ", s.quoted,
+		" (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) VALUES ")
+	now := call.Now.UnixMilli()
+	for i, it := range chunk {
+		if i > 0 {
+			t.sql(", ")
+		}
+		v, due := it.v, it.v.Due.UnixMilli()
+		t.sql("(").val(s.queue).sql(", ").val(string(v.ID)).sql(", 'pending', ").int(due).sql(", ").int(due).sql(", ").int(now)
+		t.sql(", ").int(int64(v.MaxAttempts)).sql(", ").val(v.Kind).sql(", ").val(string(v.Payload)).sql(", ").val(string(v.Meta))
+		t.sql(", ").val(call.ID).sql(", ").int(now).sql(")")
+	}
+	return t
+}
+
+// replaceStatement uses finished rows again. Not done by ON DUPLICATE KEY
+// UPDATE, whose assignments see one another: status and call_id both decide and
+// both change.
+func (s *Store) replaceStatement(chunk []item[core.Task], call core.Call, r runner) *text {
+	values := table(chunk, []string{"id", "due", "max_attempts", "kind", "payload", "meta"}, func(v core.Task, next func() *text) {
+		next().val(string(v.ID))
+		next().int(v.Due.UnixMilli())
+		next().int(int64(v.MaxAttempts))
+		next().val(v.Kind)
+		next().val(string(v.Payload))
+		next().val(string(v.Meta))
+	})
+	guard := new(text).sql("b.status NOT IN ('pending', 'running') AND b.call_id <> ").val(call.ID).String()
+	was := s.byValues("b.id, b.token, v.due, v.max_attempts, v.kind, v.payload, v.meta", values, guard, len(chunk), r)
+	now := call.Now.UnixMilli()
+	t := s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, ").int(now)
+	t.sql("), t.holder = '', t.lease_until = 0, t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, ")
+	t.sql("t.payload = was.payload, t.meta = was.meta, t.last_error = NULL, t.finished_at = NULL, t.call_id = ").val(call.ID)
+	return t.sql(", t.created_at = ").int(now)
+}

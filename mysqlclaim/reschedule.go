@@ -1,0 +1,61 @@
+package mysqlclaim
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+func moveID(m core.Move) core.ID { return m.ID }
+
+func moveBytes(it item[core.Move]) int { return literalBytes(len(it.v.ID)) + 80 }
+
+// Reschedule is one UPDATE for each 500 moves, and one read-back where it
+// changed fewer rows than that.
+func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	if err := s.ready(ctx); err != nil {
+		return s.fail("reschedule", err)
+	}
+	var failed failures
+	r := s.auto()
+	for _, chunk := range claim.Chunks(sorted(moves, moveID), chunkRows, chunkBytes, moveBytes) {
+		changed, err := r.exec(ctx, s.rescheduleStatement(chunk, r))
+		if err != nil {
+			return s.fail("reschedule", err)
+		}
+		if changed == len(chunk) {
+			continue
+		}
+		rows, err := s.readBack(ctx, r, idList(chunk, moveID))
+		if err != nil {
+			return s.fail("reschedule", err)
+		}
+		for _, it := range chunk {
+			failed.add(it.at, it.v.ID, rows[it.v.ID].Rescheduled(it.v)) // a missing row isn't pending
+		}
+	}
+	return failed.err()
+}
+
+func (s *Store) rescheduleStatement(chunk []item[core.Move], r runner) *text {
+	// From is a range, so that "whatever it is" needs no NULL.
+	values := table(chunk, []string{"id", "low", "high", "target"}, func(m core.Move, next func() *text) {
+		low, high := int64(0), int64(math.MaxInt64)
+		if !m.From.IsZero() {
+			low = m.From.UnixMilli()
+			high = low
+		}
+		next().val(string(m.ID))
+		next().int(low)
+		next().int(high)
+		next().int(m.To.UnixMilli())
+	})
+	was := s.byValues("b.id, v.target", values, "b.status = 'pending' AND b.due BETWEEN v.low AND v.high AND b.due <> v.target", len(chunk), r)
+	return s.update(was).sql("t.due = was.target, t.planned = was.target")
+}

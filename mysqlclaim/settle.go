@@ -1,0 +1,153 @@
+package mysqlclaim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+func settlementID(st core.Settlement) core.ID { return st.Grant.ID }
+
+func settlementBytes(it item[core.Settlement]) int {
+	g := it.v.Grant
+	return literalBytes(len(g.ID)) + literalBytes(len(g.Holder)) + literalBytes(len(it.v.Err)) + 80
+}
+
+// Settle is one statement an outcome for each 500 settlements, and one
+// read-back where it changed fewer rows than that. With DeleteFinished, those
+// that are done are read before they are deleted.
+func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	if len(settlements) == 0 {
+		return nil
+	}
+	if err := s.ready(ctx); err != nil {
+		return s.fail("settle", err)
+	}
+	var failed failures
+	if err := s.settle(ctx, s.auto(), now, sorted(settlements, settlementID), &failed); err != nil {
+		return s.fail("settle", err)
+	}
+	return failed.err()
+}
+
+func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []item[core.Settlement], failed *failures) error {
+	groups := map[core.Outcome][]item[core.Settlement]{}
+	for _, it := range items {
+		groups[it.v.Outcome] = append(groups[it.v.Outcome], it)
+	}
+	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
+		for _, chunk := range claim.Chunks(groups[outcome], chunkRows, chunkBytes, settlementBytes) {
+			step := s.settleChunk
+			if outcome == core.Done && s.deleteFinished {
+				step = s.settleAndDelete
+			}
+			if err := step(ctx, r, outcome, chunk, now, failed); err != nil {
+				return err
+			}
+		}
+		delete(groups, outcome)
+	}
+	for _, rest := range groups { // no outcome of the contract
+		for _, it := range rest {
+			failed.add(it.at, it.v.Grant.ID, core.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+func (s *Store) settleChunk(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
+	changed, err := r.exec(ctx, s.settleStatement(outcome, chunk, now, r))
+	if err != nil || changed == len(chunk) {
+		return err
+	}
+	rows, err := s.readBack(ctx, r, idList(chunk, settlementID))
+	if err != nil {
+		return err
+	}
+	for _, it := range chunk {
+		failed.add(it.at, it.v.Grant.ID, rows[it.v.Grant.ID].Settled(it.v.Grant)) // a missing row is nobody's
+	}
+	return nil
+}
+
+// settleAndDelete looks before it deletes: of a row that is missing afterwards
+// nobody could say whether this call deleted it or found it gone.
+func (s *Store) settleAndDelete(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
+	rows, err := s.readBack(ctx, r, idList(chunk, settlementID))
+	if err != nil {
+		return err
+	}
+	held := slices.DeleteFunc(slices.Clone(chunk), func(it item[core.Settlement]) bool {
+		err := rows[it.v.Grant.ID].Settled(it.v.Grant)
+		if err == core.ErrBusy { // still running under this grant
+			return false
+		}
+		failed.add(it.at, it.v.Grant.ID, err)
+		return true
+	})
+	if len(held) == 0 {
+		return nil
+	}
+	changed, err := r.exec(ctx, s.settleStatement(outcome, held, now, r))
+	if err != nil || changed == len(held) {
+		return err
+	}
+	if rows, err = s.readBack(ctx, r, idList(held, settlementID)); err != nil {
+		return err
+	}
+	for _, it := range held {
+		row, ok := rows[it.v.Grant.ID]
+		if !ok {
+			changed--
+			continue
+		}
+		failed.add(it.at, it.v.Grant.ID, row.Settled(it.v.Grant))
+	}
+	if changed < 0 { // a cancel deleted some between the two statements
+		return errVanished
+	}
+	return nil
+}
+
+var errVanished = errors.New("some of the tasks were deleted meanwhile, which ones can't be told")
+
+func (s *Store) settleStatement(outcome core.Outcome, chunk []item[core.Settlement], now time.Time, r runner) *text {
+	columns, carried := []string{"id", "token", "holder"}, "b.id"
+	switch outcome {
+	case core.Retry:
+		columns, carried = append(columns, "due", "err"), "b.id, v.due, v.err"
+	case core.DeadLetter:
+		columns, carried = append(columns, "err"), "b.id, v.err"
+	case core.Released:
+		columns, carried = append(columns, "due"), "b.id, v.due, b.attempts"
+	}
+	values := table(chunk, columns, func(st core.Settlement, next func() *text) {
+		next().val(string(st.Grant.ID))
+		next().int(st.Grant.Token)
+		next().val(st.Grant.Holder)
+		if outcome == core.Retry || outcome == core.Released {
+			next().int(st.Due.UnixMilli())
+		}
+		if outcome == core.Retry || outcome == core.DeadLetter {
+			next().val(st.Err)
+		}
+	})
+	was := s.byValues(carried, values, heldGuard, len(chunk), r)
+	ms := now.UnixMilli()
+	switch {
+	case outcome == core.Done && s.deleteFinished:
+		return s.remove(was)
+	case outcome == core.Done:
+		return s.update(was).sql("t.status = 'done', t.due = NULL, t.lease_until = 0, t.finished_at = ").int(ms)
+	case outcome == core.DeadLetter:
+		return s.update(was).sql("t.status = 'dead', t.due = NULL, t.lease_until = 0, t.last_error = was.err, t.finished_at = ").int(ms)
+	case outcome == core.Retry:
+		return s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.lease_until = 0, t.last_error = was.err")
+	default:
+		return s.update(was).sql("t.status = 'pending', t.due = was.due, t.lease_until = 0, t.attempts = was.attempts - 1")
+	}
+}

@@ -1,0 +1,117 @@
+package mysqlclaim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// InsertTx is Insert within the caller's transaction: the tasks exist if it
+// commits. Expected refusals (core.ErrExists) come in a *core.BatchError and
+// leave the transaction as it can be committed; an invalid task is refused in
+// the same way. After any other error the caller must roll back: MySQL undoes
+// only the last statement after a lock wait time-out (1205), but the whole
+// transaction after a lost deadlock (1213).
+//
+// Make it one of the last statements: other producers of the same ids wait for
+// the commit. call.ID must be unique to this transaction.
+func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
+	const op = "insert in a transaction"
+	if err := checkCall(call); err != nil {
+		return s.failTx(op, err)
+	}
+	var failed failures
+	seen := map[core.ID]bool{}
+	var valid []item[core.Task]
+	for _, it := range sorted(tasks, taskID) {
+		err := it.v.Check()
+		if err == nil && seen[it.v.ID] {
+			err = errTwice
+		}
+		if err != nil {
+			failed.add(it.at, it.v.ID, err)
+			continue
+		}
+		seen[it.v.ID] = true
+		it.v.Due = core.CeilMilli(it.v.Due)
+		valid = append(valid, it)
+	}
+	if err := s.insert(ctx, s.within(tx), call, valid, &failed); err != nil {
+		return s.failTx(op, err)
+	}
+	return failed.err()
+}
+
+// SettleTx is Settle within the caller's transaction: the completion and the
+// caller's own changes are committed together or not at all. core.ErrLeaseLost
+// comes in a *core.BatchError: roll back, the task is somebody else's. Any other
+// error means roll back too; see InsertTx.
+//
+// Make it the last statement before the commit: the row stays locked until then,
+// and a heartbeat passes over it. It waits for a row that is locked, up to
+// innodb_lock_wait_timeout.
+func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
+	var failed failures
+	seen := map[core.ID]bool{}
+	var valid []item[core.Settlement]
+	for _, it := range sorted(settlements, settlementID) {
+		err := checkSettlement(it.v)
+		if err == nil && seen[it.v.Grant.ID] {
+			err = errTwice
+		}
+		if err != nil {
+			failed.add(it.at, it.v.Grant.ID, err)
+			continue
+		}
+		seen[it.v.Grant.ID] = true
+		if !it.v.Due.IsZero() {
+			it.v.Due = core.CeilMilli(it.v.Due)
+		}
+		it.v.Err = cleanText(it.v.Err)
+		valid = append(valid, it)
+	}
+	if err := s.settle(ctx, s.within(tx), core.FloorMilli(now), valid, &failed); err != nil {
+		return s.failTx("settle in a transaction", err)
+	}
+	return failed.err()
+}
+
+var errTwice = fmt.Errorf("%w: the id is in the batch twice; the first one counts", core.ErrInvalid)
+
+func checkCall(call core.Call) error {
+	printable := func(r rune) bool { return r > ' ' && r <= '~' }
+	if n := len(call.ID); n == 0 || n > core.MaxCallBytes || strings.ContainsFunc(call.ID, func(r rune) bool { return !printable(r) }) {
+		return fmt.Errorf("%w: call id %q; want 1 to %d bytes of printable ASCII", core.ErrInvalid, call.ID, core.MaxCallBytes)
+	}
+	if call.Now.IsZero() || core.CheckDue(call.Now) != nil {
+		return fmt.Errorf("%w: Call.Now is %s; want the store's current time", core.ErrInvalid, call.Now.Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+func checkSettlement(st core.Settlement) error {
+	switch st.Outcome {
+	case core.Done, core.DeadLetter:
+	case core.Retry, core.Released:
+		if err := core.CheckDue(st.Due); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%w: outcome %d", core.ErrInvalid, st.Outcome)
+	}
+	return nil
+}
+
+// cleanText makes an error text storable as core does: valid UTF-8 without NUL,
+// at most core.MaxErrorBytes.
+func cleanText(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) > core.MaxErrorBytes {
+		s = strings.ToValidUTF8(s[:core.MaxErrorBytes], "")
+	}
+	return s
+}
