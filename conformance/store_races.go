@@ -93,7 +93,9 @@ var storeRaces = []testCase[*storeEnv]{
 	},
 	{
 		name: "cancel/against-claim",
-		rule: "A Cancel and a Claim at once: a task that was Cancelled is never granted, one that WasRunning was.",
+		// Nor is one that WasRunning always seen as granted: a store that reads back
+		// what it claimed may find it cancelled by then, and answers Gone.
+		rule: "A Cancel and a Claim at once: a task that was Cancelled is never granted.",
 		run: func(e *storeEnv) {
 			ids := manyIDs("n", 200)
 			e.insert(tasks(ids, base)...)
@@ -125,8 +127,6 @@ var storeRaces = []testCase[*storeEnv]{
 				switch fate := fates[id]; {
 				case fate == core.Cancelled && ok:
 					e.Errorf("%q: got fate Cancelled and a grant, want one of them", id)
-				case fate == core.WasRunning && !ok:
-					e.Errorf("%q: got fate WasRunning, but nobody was granted it", id)
 				case e.provides.KeepsFinished && fate != core.Cancelled && fate != core.WasRunning:
 					e.Errorf("%q: got fate %s, want Cancelled or WasRunning", id, fate)
 				}
@@ -233,7 +233,12 @@ var storeLocks = []testCase[*storeEnv]{
 				e.Errorf("got no error of a Cancel that the lock must have stopped")
 			}
 			e.wantWaiting(base, "after the lock was gone", core.Entry{ID: "locked", Due: at(5)})
-			e.wantFates(base, "after the lock was gone", []core.ID{"locked"}, core.Cancelled)
+			var fates []core.Fate
+			require.NoError(e, e.insistFree(func() (err error) { // the Insert given up may have it for a moment yet
+				fates, err = e.s.Cancel(e.ctx, base, []core.ID{"locked"})
+				return err
+			}), "Cancel after the lock was gone")
+			assert.Equal(e, []core.Fate{core.Cancelled}, fates, "fate after the lock was gone")
 		},
 	},
 }
