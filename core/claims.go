@@ -51,7 +51,7 @@ func (e *engine) hold(b takenBatch) []ID {
 // finds what an earlier try was granted.
 func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, err error) {
 	b.lease.Holder = e.nextHolder()
-	began := monotonic()
+	began := e.clock.mono()
 	err = e.call.call(e.base, func(ctx context.Context) (err error) {
 		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
 		if err == nil && len(claimed) != len(b.ids) {
@@ -60,7 +60,7 @@ func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, 
 		return err
 	})
 	e.health.store("claim", err)
-	return claimed, monotonic() - began, err
+	return claimed, e.clock.mono() - began, err
 }
 
 // giveUpClaim lets go of ids whose claim failed: they come due again after the
@@ -175,7 +175,7 @@ func (e *engine) refused(id ID) time.Duration {
 		e.refusals[id] = r
 	}
 	d := r.backoff.failed()
-	r.until = monotonic() + d
+	r.until = e.clock.mono() + d
 	if r.backoff.fails > 2 {
 		e.log.Warn("dueclaim: the claim store doesn't change a row that looks claimable (locked, a trigger, row security?)",
 			"id", string(id), "times", r.backoff.fails, "next_try", d)

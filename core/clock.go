@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-// processStart anchors monotonic.
-var processStart = time.Now()
-
-// monotonic returns the process's monotonic clock as a duration since an
-// arbitrary start.
-func monotonic() time.Duration { return time.Since(processStart) }
-
 // clock tells the store's time between two readings of it.
 //
 // now = the store's clock as read + the monotonic time since the reading
@@ -20,6 +13,7 @@ func monotonic() time.Duration { return time.Since(processStart) }
 // the store's time: nothing starts early.
 type clock struct {
 	read func(ctx context.Context) (time.Time, error) // nil: set by hand
+	born time.Time                                    // where mono starts
 
 	mu       sync.RWMutex
 	cur      reading
@@ -32,27 +26,32 @@ type reading struct {
 	at    time.Duration // on the monotonic clock, when the reading arrived
 }
 
-func (r reading) now() time.Time { return r.store.Add(monotonic() - r.at) }
+func (r reading) then(at time.Duration) time.Time { return r.store.Add(at - r.at) }
+
+// mono returns the process's monotonic clock, which no step of a wall clock
+// touches, as the time since c was made. The zero Duration is in the past.
+func (c *clock) mono() time.Duration { return time.Since(c.born) + 1 }
 
 // newClock returns a clock that reads src, or the process's clock where src is
 // not a TimeSource. It must be synced once before use.
 func newClock(src Claimer) *clock {
 	if ts, ok := src.(TimeSource); ok {
-		return &clock{read: ts.Now}
+		return &clock{read: ts.Now, born: time.Now()}
 	}
-	return &clock{read: func(context.Context) (time.Time, error) { return time.Now(), nil }}
+	process := func(context.Context) (time.Time, error) { return time.Now(), nil }
+	return &clock{read: process, born: time.Now()}
 }
 
 // fixedClock returns a clock that shows now and goes on from there.
 func fixedClock(now time.Time) *clock {
-	return &clock{cur: reading{store: now.Round(0), at: monotonic()}}
+	return &clock{cur: reading{store: now.Round(0)}, born: time.Now()}
 }
 
 // now returns the store's time.
 func (c *clock) now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.cur.now()
+	return c.cur.then(c.mono())
 }
 
 // takeOver returns the store's time to judge other processes' leases by. For a
@@ -61,10 +60,10 @@ func (c *clock) now() time.Time {
 func (c *clock) takeOver() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if monotonic() < c.oldUntil {
-		return c.old.now()
+	if c.mono() < c.oldUntil {
+		return c.old.then(c.mono())
 	}
-	return c.cur.now()
+	return c.cur.then(c.mono())
 }
 
 // slowReading is a reading's travel time from which another one is tried: the
@@ -79,7 +78,7 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 	}
 	var best reading
 	for range 3 {
-		sent := monotonic()
+		sent := c.mono()
 		t, err := c.read(ctx)
 		if err != nil {
 			if best.store.IsZero() {
@@ -87,8 +86,8 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 			}
 			break
 		}
-		r := reading{store: t.Round(0), at: monotonic()}
-		if best.store.IsZero() || r.now().After(best.now()) {
+		r := reading{store: t.Round(0), at: c.mono()}
+		if best.store.IsZero() || r.store.After(best.then(r.at)) {
 			best = r
 		}
 		if r.at-sent < slowReading {
@@ -98,9 +97,9 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.cur.store.IsZero() {
-		step = best.now().Sub(c.cur.now())
+		step = best.store.Sub(c.cur.then(best.at))
 		if step > margin {
-			c.old, c.oldUntil = c.cur, monotonic()+patience
+			c.old, c.oldUntil = c.cur, c.mono()+patience
 		}
 	}
 	c.cur = best
@@ -114,7 +113,7 @@ func (c *clock) lag() time.Duration {
 	if c.cur.store.IsZero() {
 		return 1<<63 - 1
 	}
-	return monotonic() - c.cur.at
+	return c.mono() - c.cur.at
 }
 
 // until returns how long it is until the store's clock shows t, at the earliest.

@@ -45,7 +45,7 @@ func (e *engine) slotsForClaim() (n int, hold time.Duration) {
 	backlog := e.settles.len()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if pause := e.pause - monotonic(); pause > 0 {
+	if pause := e.pause - e.clock.mono(); pause > 0 {
 		return 0, pause
 	}
 	room := min(e.opt.Slots-e.used, e.limit)
@@ -89,7 +89,7 @@ type takenBatch struct {
 
 // newBatch returns an empty batch with a lease that starts now.
 func (e *engine) newBatch() takenBatch {
-	b := takenBatch{sent: monotonic()}
+	b := takenBatch{sent: e.clock.mono()}
 	now := e.clock.now()
 	b.lease = Lease{
 		Now:   FloorMilli(e.clock.takeOver().Add(-takeOverGrace)),
@@ -165,13 +165,13 @@ func (e *engine) watch(ctx context.Context) {
 	}
 	down := backoff{least: 100 * time.Millisecond, most: 5 * time.Second}
 	for ctx.Err() == nil {
-		began := monotonic()
+		began := e.clock.mono()
 		err := w.Watch(ctx, func() { poke(e.head) })
 		if ctx.Err() != nil {
 			return
 		}
 		e.obs.failed("index: watch", err)
-		if monotonic()-began > time.Minute {
+		if e.clock.mono()-began > time.Minute {
 			down.ok()
 		}
 		await(ctx, nil, down.failed())

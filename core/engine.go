@@ -156,7 +156,7 @@ func (e *engine) pauseStore() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := e.storeDown.failed()
-	e.pause = monotonic() + d
+	e.pause = e.clock.mono() + d
 	e.limit = max(1, e.limit/2)
 	return d
 }
@@ -215,7 +215,7 @@ func (e *engine) removeFromIndex(entries []Entry) {
 // failure it is left alone for a second, so that results don't wait for it.
 func (e *engine) toIndex(op string, write func(context.Context) error) error {
 	e.mu.Lock()
-	away := monotonic() < e.idxPause
+	away := e.clock.mono() < e.idxPause
 	e.mu.Unlock()
 	if away {
 		return errIndexAway
@@ -226,7 +226,7 @@ func (e *engine) toIndex(op string, write func(context.Context) error) error {
 	e.health.index(op, err)
 	if err != nil {
 		e.mu.Lock()
-		e.idxPause = monotonic() + time.Second
+		e.idxPause = e.clock.mono() + time.Second
 		e.mu.Unlock()
 	}
 	return err

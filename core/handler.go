@@ -53,7 +53,7 @@ type Job struct {
 	Crashes int
 
 	clock    *clock
-	deadline atomic.Int64 // ns on the process's monotonic clock, see monotonic
+	deadline atomic.Int64 // ns on the process's monotonic clock, see clock.mono
 	lateness time.Duration
 
 	// What follows is the engine's, under its lock.
@@ -86,7 +86,7 @@ func (j *Job) Lateness() time.Duration { return j.lateness }
 // Deadline returns the process time at which ctx is cancelled unless the lease
 // is extended before. It moves on with every heartbeat.
 func (j *Job) Deadline() time.Time {
-	return time.Now().Add(time.Duration(j.deadline.Load()) - monotonic())
+	return time.Now().Add(time.Duration(j.deadline.Load()) - j.clock.mono())
 }
 
 // Now returns the store's time, as far as this process knows it: the time to

@@ -34,9 +34,9 @@ func (e *engine) work(j *Job) {
 	}
 	e.started.Add(1)
 	e.obs.started(j, j.lateness)
-	began := monotonic()
+	began := e.clock.mono()
 	err := e.handle(j)
-	e.obs.returned(j, monotonic()-began, err)
+	e.obs.returned(j, e.clock.mono()-began, err)
 	cause := context.Cause(j.ctx)
 	j.cancel(nil)
 	e.free(1)
@@ -74,7 +74,7 @@ func (e *engine) waitDue(j *Job) bool {
 func (e *engine) begin(j *Job) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stopping || j.lost || monotonic() >= time.Duration(j.deadline.Load()) {
+	if e.stopping || j.lost || e.clock.mono() >= time.Duration(j.deadline.Load()) {
 		return false
 	}
 	j.lateness = max(0, e.clock.now().Sub(j.Task.Due))

@@ -45,7 +45,7 @@ func (e *engine) readClock() bool {
 // extendAll extends every lease that has used up a third, or each one when all is
 // set. It returns false when some have to be tried again soon.
 func (e *engine) extendAll(all bool) bool {
-	sent := monotonic()
+	sent := e.clock.mono()
 	now := e.clock.now()
 	until := CeilMilli(now.Add(e.opt.Lease))
 	young := until.Add(-e.heartbeat()) // leases that end after this are young
@@ -144,7 +144,7 @@ func (e *engine) watchDeadlines(ctx context.Context) {
 // next look. A deadline only ever moves on, and a new job's is at least nine
 // tenths of a lease away, so sleeping until the earliest is safe.
 func (e *engine) expire() time.Duration {
-	now := monotonic()
+	now := e.clock.mono()
 	next := now + e.opt.Lease - e.margin()
 	var over []*Job
 	e.mu.Lock()

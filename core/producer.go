@@ -276,7 +276,7 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 		return nil
 	}
 	p.mu.Lock()
-	skip := monotonic() < p.skipIndex
+	skip := p.clock.mono() < p.skipIndex
 	p.mu.Unlock()
 	err := errIndexAway
 	if !skip {
@@ -285,7 +285,7 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 		defer cancel()
 		if err = p.idx.Add(ctx, entries); err != nil {
 			p.mu.Lock()
-			p.skipIndex = monotonic() + time.Second
+			p.skipIndex = p.clock.mono() + time.Second
 			p.mu.Unlock()
 			p.opt.Logger.Warn("dueclaim: index can't be told; the sweep will find the tasks", "tasks", len(entries), "err", err)
 		}

@@ -91,7 +91,7 @@ func (e *engine) firstReading(ctx context.Context) bool {
 // drain waits for claims in flight and for handlers, cancels the latter when
 // Drain is over, and returns the ids whose handlers go on all the same.
 func (e *engine) drain(front *sync.WaitGroup) []ID {
-	began := monotonic()
+	began := e.clock.mono()
 	timer := time.AfterFunc(e.opt.Drain, e.cancelHandlers)
 	defer timer.Stop()
 	front.Wait()     // no more claims begin; bounded by a call's time-out
@@ -101,7 +101,7 @@ func (e *engine) drain(front *sync.WaitGroup) []ID {
 		e.jobs.Wait()
 		close(returned)
 	}()
-	await(e.base, returned, max(0, e.opt.Drain-(monotonic()-began))+cancelGrace)
+	await(e.base, returned, max(0, e.opt.Drain-(e.clock.mono()-began))+cancelGrace)
 	select {
 	case <-returned:
 		return nil

@@ -48,7 +48,7 @@ func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
 func (e *engine) directly(rows []Entry, now time.Time) (failed bool, direct int, err error) {
 	e.mu.Lock()
 	offered, failed, room := e.offered, e.idxFailed, e.claims < maxClaims
-	paused := e.pause > monotonic()
+	paused := e.pause > e.clock.mono()
 	e.mu.Unlock()
 	if offered || !room || paused {
 		return failed, 0, nil
@@ -147,7 +147,7 @@ func (e *engine) waiting(ctx context.Context, after Entry, before time.Time, lim
 func (e *engine) notInHand(rows []Entry) []Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := monotonic()
+	now := e.clock.mono()
 	kept := rows[:0]
 	for _, row := range rows {
 		if _, ok := e.hand[row.ID]; ok {
