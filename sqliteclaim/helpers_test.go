@@ -1,0 +1,67 @@
+package sqliteclaim_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/sqliteclaim"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+
+func call(id string) core.Call { return core.Call{ID: id, Now: noon} }
+
+func lease(holder string, now, until int) core.Lease {
+	return core.Lease{Holder: holder, Now: at(now), DueBy: at(now), Until: at(until)}
+}
+
+// file returns the path of a database that isn't there yet.
+func file(t testing.TB) string { return filepath.Join(t.TempDir(), "tasks.db") }
+
+// open returns a migrated store, closed with the test.
+func open(t testing.TB, path string, options sqliteclaim.Options) *sqliteclaim.Store {
+	t.Helper()
+	s, err := sqliteclaim.Open(t.Context(), path, options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Migrate(t.Context()))
+	return s
+}
+
+func ids(n int) []core.ID {
+	ids := make([]core.ID, n)
+	for i := range ids {
+		ids[i] = core.ID(fmt.Sprintf("id-%06d", i))
+	}
+	return ids
+}
+
+// insert stores tasks that are due at noon.
+func insert(t testing.TB, s core.Store, name string, ids ...core.ID) {
+	t.Helper()
+	tasks := make([]core.Task, len(ids))
+	for i, id := range ids {
+		tasks[i] = core.Task{ID: id, Kind: "k", Payload: []byte("payload"), Due: noon}
+	}
+	require.NoError(t, s.Insert(t.Context(), call(name), tasks))
+}
+
+// grant claims tasks, each of which must be granted.
+func grant(t testing.TB, s core.Store, l core.Lease, ids ...core.ID) []core.Grant {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), ids, l)
+	require.NoError(t, err)
+	grants := make([]core.Grant, len(ids))
+	for i, c := range claimed {
+		require.Equal(t, core.Granted, c.Verdict, "id %s", c.ID)
+		grants[i] = c.Grant
+	}
+	return grants
+}

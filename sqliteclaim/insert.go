@@ -1,0 +1,135 @@
+package sqliteclaim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// A transaction covers at most so many items, and tasks of so many bytes beyond
+// the first, so that a huge batch doesn't keep others from the file for long.
+const (
+	maxItems = 2000
+	maxBytes = 4 << 20
+)
+
+const insertSQL = `
+INSERT INTO $table (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
+VALUES (?1, ?4, 'pending', ?5, ?5, ?2, ?6, ?7, ?8, ?9, ?3, ?2)
+ON CONFLICT (queue, id) DO UPDATE SET
+	status = 'pending', due = excluded.due, planned = excluded.planned,
+	token = max(token + 1, excluded.token), holder = '', lease_until = 0,
+	attempts = 0, crashes = 0, max_attempts = excluded.max_attempts,
+	kind = excluded.kind, payload = excluded.payload, meta = excluded.meta, last_error = '',
+	call_id = excluded.call_id, created_at = excluded.created_at, finished_at = NULL
+WHERE status IN ('done', 'dead', 'cancelled') AND call_id <> excluded.call_id`
+
+const insertedSQL = `
+SELECT id, status, call_id FROM $table
+WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
+
+// Insert implements [core.Store].
+func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	var failed []core.ItemError
+	for start, chunk := range claim.Chunks(tasks, maxItems, maxBytes, taskBytes) {
+		err := s.write(ctx, func(q querier) error {
+			errs, err := s.insertInto(ctx, q, call, chunk)
+			failed = appendErrors(failed, start, errs)
+			return err
+		})
+		if err != nil {
+			return s.wrap("insert", err)
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+// InsertTx is Insert inside a transaction of the caller's: the tasks are there
+// when it commits. It checks and rounds its input, which for Insert core does.
+// Items that are refused (ErrInvalid, ErrExists) are named in a *core.BatchError;
+// the transaction goes on and may be committed with the others. call.ID must
+// be unique to this transaction; a repeat of it may use the ID again.
+//
+// The transaction may be on any connection to the file. Tell the index about the
+// tasks after the commit (core's Producer does so in Track); else a sweep does.
+func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
+	if err := checkCall("Call.ID", call.ID); err != nil {
+		return fmt.Errorf("sqliteclaim: insert: %w", err)
+	}
+	var failed []core.ItemError
+	good := make([]core.Task, 0, len(tasks))
+	places := make([]int, 0, len(tasks))
+	seen := make(map[core.ID]bool, len(tasks))
+	for i, t := range tasks {
+		err := t.Check()
+		if err == nil && seen[t.ID] {
+			err = fmt.Errorf("%w: id is in this batch twice", core.ErrInvalid)
+		}
+		if err != nil {
+			failed = append(failed, core.ItemError{Index: i, ID: t.ID, Err: err})
+			continue
+		}
+		seen[t.ID] = true
+		t.Due = core.CeilMilli(t.Due)
+		good, places = append(good, t), append(places, i)
+	}
+	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, taskBytes) {
+		errs, err := s.insertInto(ctx, tx, call, chunk)
+		if err != nil {
+			return s.wrap("insert", err)
+		}
+		failed = appendErrors(failed, start, errs, places...)
+	}
+	return batchError(failed)
+}
+
+// insertInto inserts a chunk and returns the refusals by place in it. It sends a
+// row a statement: SQLite is in the process, there is no round trip to save.
+func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks []core.Task) ([]core.ItemError, error) {
+	insert, err := q.PrepareContext(ctx, s.sql.insert)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = insert.Close() }()
+	// Between BEGIN and COMMIT nothing waits for a lock, and a context that can't
+	// end spares the driver a goroutine a row.
+	row := context.WithoutCancel(ctx)
+	now := call.Now.UnixMilli()
+	var refused []int
+	var ids []core.ID
+	for i := range tasks {
+		t := &tasks[i]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		result, err := insert.ExecContext(row, s.queue, now, call.ID,
+			string(t.ID), t.Due.UnixMilli(), t.MaxAttempts, t.Kind, t.Payload, t.Meta)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := result.RowsAffected(); err != nil {
+			return nil, err
+		} else if n == 0 {
+			refused, ids = append(refused, i), append(ids, t.ID)
+		}
+	}
+	if len(refused) == 0 {
+		return nil, nil
+	}
+	rows, err := s.readBack(ctx, q, s.sql.inserted, ids, func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.CallID} })
+	if err != nil {
+		return nil, err
+	}
+	var errs []core.ItemError
+	for _, i := range refused {
+		if err := rows[tasks[i].ID].Inserted(call); err != nil {
+			errs = append(errs, core.ItemError{Index: i, ID: tasks[i].ID, Err: err})
+		}
+	}
+	return errs, nil
+}
+
+func taskBytes(t core.Task) int { return len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.Meta) }

@@ -1,0 +1,52 @@
+package sqliteclaim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// checkTable accepts plain names only: a table of an attached database could not
+// be changed together with one of the main database in one crash-safe commit.
+func checkTable(table string) error {
+	if err := claim.CheckTable(table, len("_finished")); err != nil {
+		return err
+	}
+	if strings.Contains(table, ".") {
+		return fmt.Errorf("%w: table name %q; want one without a schema", core.ErrInvalid, table)
+	}
+	return nil
+}
+
+// quoted returns the table's name, or that of one of its companions, quoted.
+func quoted(table, suffix string) string { return claim.QuoteTable(table+suffix, '"') }
+
+// statements are the texts of all statements on one table. Batches come as one
+// JSON parameter: the text of a statement doesn't depend on the batch's size, and
+// ids are looked up by primary key one after the other.
+type statements struct {
+	insert, inserted        string
+	claim, claimed          string
+	extend, extended        string
+	settle, settled         string
+	deleteDone              string
+	cancel, cancelled       string
+	deleteCancelled         string
+	reschedule, rescheduled string
+	waiting, purge          string
+}
+
+func newStatements(table string) statements {
+	text := func(s string) string { return strings.ReplaceAll(s, "$table", quoted(table, "")) }
+	return statements{
+		insert: text(insertSQL), inserted: text(insertedSQL),
+		claim: text(claimSQL), claimed: text(claimedSQL),
+		extend: text(extendSQL), extended: text(extendedSQL),
+		settle: text(settleSQL), settled: text(settledSQL), deleteDone: text(deleteDoneSQL),
+		cancel: text(cancelSQL), cancelled: text(cancelledSQL), deleteCancelled: text(deleteCancelledSQL),
+		reschedule: text(rescheduleSQL), rescheduled: text(rescheduledSQL),
+		waiting: text(waitingSQL), purge: text(purgeSQL),
+	}
+}

@@ -1,0 +1,59 @@
+package sqliteclaim
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// scanner reads the current row into the variables that dest points to.
+type scanner func(dest ...any) error
+
+// each runs a query and calls f for each row. It has read all rows and released
+// the statement when it returns.
+func each(ctx context.Context, q interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, f func(scanner) error, args ...any) (err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// changed runs a statement and returns how many rows it changed.
+func changed(ctx context.Context, q querier, query string, args ...any) (int, error) {
+	result, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// readBack reads rows by their ids, with a query of the columns that dest names,
+// in that order; the first two parameters are the queue and the ids.
+func (s *Store) readBack(ctx context.Context, q querier, query string, ids []core.ID, dest func(*claim.Row) []any, args ...any) (map[core.ID]claim.Row, error) {
+	rows := make(map[core.ID]claim.Row, len(ids))
+	err := each(ctx, q, query, func(scan scanner) error {
+		var r claim.Row
+		if err := scan(dest(&r)...); err != nil {
+			return err
+		}
+		rows[r.ID] = r
+		return nil
+	}, append([]any{s.queue, idArray(ids)}, args...)...)
+	return rows, err
+}
