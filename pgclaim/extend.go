@@ -10,13 +10,14 @@ import (
 
 const extendSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT r.id FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+  SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted} AND t.lease_until < $5::bigint
        FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t SET lease_until = $5::bigint
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
-       AND t.status = 'running' AND t.lease_until < $5::bigint AND t.holder = ANY ($4::text[])
+  FROM picked AS a
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND {granted}
+       AND t.lease_until < $5::bigint
 RETURNING t.id`
 
 const seeGrantsSQL = `

@@ -23,8 +23,10 @@ const longestSuffix = "_finished"
 
 // schemaSQL creates version 1. due, finished_at and the key are the only indexed
 // columns, and the partial indexes name no other one: a claim and an extension
-// write none of them and stay HOT, for which fillfactor leaves room. Vacuum comes
-// early and doesn't pause, since each transition leaves a dead row version.
+// write none of them and stay HOT, for which fillfactor leaves room. The key starts
+// with id so that it is no candidate for Waiting, which goes by queue and due.
+// Vacuum comes early and doesn't pause, since each transition leaves a dead row
+// version.
 var schemaSQL = []string{`
 CREATE TABLE IF NOT EXISTS {table} (
   queue        text COLLATE "C" NOT NULL,
@@ -45,7 +47,7 @@ CREATE TABLE IF NOT EXISTS {table} (
   call_id      text COLLATE "C" NOT NULL DEFAULT '',
   created_at   bigint NOT NULL,
   finished_at  bigint,
-  PRIMARY KEY (queue, id)
+  PRIMARY KEY (id, queue)
 ) WITH (fillfactor = 70,
         autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`, `

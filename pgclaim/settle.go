@@ -28,13 +28,12 @@ RETURNING t.id`
 
 const deleteDoneSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT r.id FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+  SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted}
        FOR UPDATE SKIP LOCKED) AS r)
-DELETE FROM {table} AS t
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
-       AND t.status = 'running' AND t.holder = ANY ($4::text[])
+DELETE FROM {table} AS t USING picked AS a
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND {granted}
 RETURNING t.id`
 
 // Settle implements core.Claimer: one round trip when all settlements took

@@ -8,11 +8,16 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
+// waitingSQL walks the due index in its order, from one key to another. Bounds and
+// limit stand in subqueries and the filter in CASE, so that the planner guesses the
+// number of rows as fixed parts of the table and not from statistics: with a guess
+// of a few rows it would read them all and sort.
 const waitingSQL = `
 SELECT t.id, t.due FROM {table} AS t
- WHERE t.queue = $1::text AND t.due IS NOT NULL AND t.due < $4::bigint AND (t.due, t.id) > ($2::bigint, $3::text)
-   AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint))
- ORDER BY t.due, t.id LIMIT $6::bigint`
+ WHERE (t.queue, t.due, t.id) > ((SELECT $1::text), (SELECT $2::bigint), (SELECT $3::text))
+   AND (t.queue, t.due) < ((SELECT $1::text), (SELECT $4::bigint)) AND t.due IS NOT NULL
+   AND CASE t.status WHEN 'running' THEN t.lease_until < $5::bigint ELSE t.status = 'pending' END
+ ORDER BY t.queue, t.due, t.id LIMIT (SELECT $6::bigint)`
 
 const purgeSQL = `
 WITH picked AS MATERIALIZED (
