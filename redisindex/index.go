@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,10 +59,11 @@ func New(client redis.UniversalClient, o Options) (*Index, error) {
 
 // wrap names the call and, for a key that holds something else, the key.
 func (x *Index) wrap(call string, err error) error {
+	var refusal redis.Error
 	switch {
 	case err == nil:
 		return nil
-	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+	case errors.As(err, &refusal) && strings.Contains(refusal.Error(), "WRONGTYPE"): // Redis 6 says first which script
 		return fmt.Errorf("redisindex: %s: key %q is not a sorted set; delete it or use another queue: %w", call, x.names.due, err)
 	}
 	return fmt.Errorf("redisindex: %s: %w", call, err)

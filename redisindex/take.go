@@ -17,7 +17,9 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 		return nil, time.Time{}, x.wrap("take", err)
 	}
 	var found []junk
-	for first := true; first || len(taken) < limit; first = false {
+	steps := 0
+	for steps == 0 || len(taken) < limit {
+		steps++
 		count := min(max(limit-len(taken), 0), scriptItems)
 		step, err := x.takeStep(ctx, now, until, count)
 		if err != nil {
@@ -33,7 +35,7 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 	x.setAside(ctx, found)
 	// Each script knows what itself took. With several, what remains first may be
 	// an id that an earlier one of this call moved to until.
-	if len(taken) > scriptItems && next.Equal(until) {
+	if steps > 1 && next.Equal(until) {
 		if next, err = x.nextOfOthers(ctx, until, taken); err != nil {
 			return taken, time.Time{}, x.wrap("take", err)
 		}

@@ -20,7 +20,7 @@ local changes = {}
 for i = 1, #due do
   changes[2 * i - 1] = ARGV[2]
   changes[2 * i] = due[i]
-  if #due[i] > 255 or string.find(due[i], '[^!-~]') then -- the caller decides whether it is an id
+  if #due[i] == 0 or #due[i] > 255 or string.find(due[i], '[^!-~]') then -- the caller decides
     odd[#odd + 1] = i
     odd[#odd + 1] = redis.call('ZSCORE', KEYS[1], due[i])
   end
