@@ -55,12 +55,18 @@ var claimExtends = []testCase[*claimEnv]{
 		name: "extend/lapsed",
 		rule: "Extend decides by token and holder, not by time: a lease that ended but was not granted to anybody since is extended.",
 		run: func(e *claimEnv) {
-			e.put(task("a", base))
-			c := e.grant(core.Lease{Holder: e.unique("h"), Now: base, DueBy: base, Until: at(10)}, "a")
-			e.wantWaiting(at(5000), "lapsed", core.Entry{ID: "a", Due: base})
-			require.NoError(e, e.c.Extend(e.ctx, []core.Grant{c.Grant}, at(9000)), "long after the end")
-			e.wantVerdict(e.claim(e.c, e.lease(at(5000)), "a")[0], core.Held, at(9000), "extended again")
-			e.wantWaiting(at(5000), "held again")
+			// Long ago and far ahead: a store that goes by a clock shows in one of them.
+			for i, then := range []time.Time{longAgo, farAhead} {
+				id := manyIDs("n", 2)[i]
+				e.put(task(id, then))
+				c := e.grant(core.Lease{Holder: e.unique("h"), Now: then, DueBy: then, Until: then.Add(10 * time.Second)}, id)
+				later := then.Add(time.Minute)
+				e.wantWaiting(later, "lapsed", core.Entry{ID: id, Due: then})
+				require.NoError(e, e.c.Extend(e.ctx, []core.Grant{c.Grant}, later.Add(time.Minute)), "Extend long after the end")
+				e.wantVerdict(e.claim(e.c, e.lease(later), id)[0], core.Held, later.Add(time.Minute), "extended again")
+				e.wantWaiting(later, "held again")
+				e.settle(later, core.Settlement{Grant: c.Grant, Outcome: core.Done})
+			}
 		},
 	},
 	{

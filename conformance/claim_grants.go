@@ -145,12 +145,16 @@ var claimGrants = []testCase[*claimEnv]{
 			e.grant(core.Lease{Holder: e.unique("first"), Now: base, DueBy: base, Until: at(1000)}, "a")
 			got := e.claim(e.c, core.Lease{Holder: e.unique("second"), Now: at(1000), DueBy: at(5000), Until: at(9000)}, "a")
 			e.wantVerdict(got[0], core.Held, at(1000), "DueBy is past the lease's end, Now is not")
-			// Leases in the far past and future: a store that reads a clock shows.
-			old := time.Date(1980, 5, 6, 7, 8, 9, 0, time.UTC)
-			e.put(task("old", old))
-			e.grant(core.Lease{Holder: e.unique("first"), Now: old, DueBy: old, Until: old.Add(time.Minute)}, "old")
-			got = e.claim(e.c, core.Lease{Holder: e.unique("second"), Now: old.Add(time.Second), DueBy: base, Until: base}, "old")
-			e.wantVerdict(got[0], core.Held, old.Add(time.Minute), "a lease of 1980, seen from 1980")
+			// Long ago and far ahead: a store that reads a clock shows in one of them.
+			for i, then := range []time.Time{longAgo, farAhead} {
+				id := manyIDs("n", 2)[i]
+				e.put(task(id, then))
+				e.grant(core.Lease{Holder: e.unique("first"), Now: then, DueBy: then, Until: then.Add(time.Minute)}, id)
+				got = e.claim(e.c, core.Lease{Holder: e.unique("second"), Now: then.Add(time.Second), DueBy: endOfTime, Until: endOfTime}, id)
+				e.wantVerdict(got[0], core.Held, then.Add(time.Minute), "a lease of "+stamp(then)+", a second later")
+				got = e.claim(e.c, core.Lease{Holder: e.unique("third"), Now: then.Add(time.Hour), DueBy: then, Until: then.Add(2 * time.Hour)}, id)
+				e.wantVerdict(got[0], core.Granted, then.Add(2*time.Hour), "a lease of "+stamp(then)+", an hour later")
+			}
 		},
 	},
 	{

@@ -18,6 +18,12 @@ var base = time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 // at returns the instant ms milliseconds after base.
 func at(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 
+// longAgo and farAhead lie on either side of any clock that a backend may read.
+var (
+	longAgo  = time.Date(1980, 5, 6, 7, 8, 9, 123_000_000, time.UTC)
+	farAhead = time.Date(2300, 5, 6, 7, 8, 9, 123_000_000, time.UTC)
+)
+
 // instants are due times at the ends of what the contract allows, and around
 // the turns at which a conversion goes wrong.
 var instants = []time.Time{

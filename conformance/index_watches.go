@@ -114,6 +114,12 @@ var indexWatches = []testCase[*indexEnv]{
 				return w.calls.Load() > 0
 			}
 			assert.True(e, e.wait(func() bool { return heard(a) }) && e.wait(func() bool { return heard(b) }), "both hear of new heads")
+			a.settle(e)
+			b.settle(e)
+			a.calls.Store(0)
+			b.calls.Store(0)
+			heard(a)
+			assert.True(e, e.wait(func() bool { return a.calls.Load() > 0 && b.calls.Load() > 0 }), "both hear of the same new head")
 			a.stop(e)
 			b.settle(e)
 			b.calls.Store(0)

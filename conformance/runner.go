@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -12,7 +13,7 @@ import (
 )
 
 // A case that takes longer than this hangs; the slowest real ones need seconds.
-const watchdog = 60 * time.Second
+const hanging = 60 * time.Second
 
 // patience bounds the wait for something that a correct backend does at once.
 const patience = 10 * time.Second
@@ -32,13 +33,16 @@ type settings struct {
 	provides map[string]bool
 	skip     map[string]string
 	patience time.Duration
+	watchdog time.Duration
+	// only, where it isn't nil, chooses the cases to run.
+	only func(name string) bool
 	// report gets the text of each failed case. The suite's own tests replace it
 	// to see which cases a broken backend fails.
 	report func(t *testing.T, name, failure string)
 }
 
 func newSettings(provides map[string]bool, skip map[string]string) settings {
-	return settings{provides: provides, skip: skip, patience: patience, report: func(t *testing.T, _, failure string) {
+	return settings{provides: provides, skip: skip, patience: patience, watchdog: hanging, report: func(t *testing.T, _, failure string) {
 		t.Helper()
 		t.Error(failure)
 	}}
@@ -48,13 +52,21 @@ func newSettings(provides map[string]bool, skip map[string]string) settings {
 // misspelt or outdated skip must not go unnoticed.
 func (s settings) checkSkip(t *testing.T, known []string) {
 	t.Helper()
+	if err := s.skips(known); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s settings) skips(known []string) error {
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.skip)) {
 		if !slices.Contains(known, name) {
-			t.Errorf("Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  "))
+			errs = append(errs, fmt.Errorf("Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  ")))
 		} else if s.skip[name] == "" {
-			t.Errorf("Skip of case %q has no reason", name)
+			errs = append(errs, fmt.Errorf("Skip of case %q has no reason", name))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // whyNot says why a case isn't run, "" where it is.
@@ -85,6 +97,9 @@ func names[E any](cases []testCase[E]) []string {
 func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *testing.T, c *caseT) E) {
 	t.Helper()
 	for _, tc := range cases {
+		if s.only != nil && !s.only(tc.name) {
+			continue
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			group, _, _ := strings.Cut(tc.name, "/")
 			t.Attr("dueclaim.group", group)
@@ -118,13 +133,13 @@ func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testin
 		tc.run(e)
 	}()
 
-	timer := time.NewTimer(watchdog)
+	timer := time.NewTimer(s.watchdog)
 	defer timer.Stop()
 	select {
 	case <-ended:
 	case <-timer.C:
 		buf := make([]byte, 1<<20)
-		c.Errorf("the case hangs: not over after %s; all goroutines:\n%s", watchdog, buf[:runtime.Stack(buf, true)])
+		c.Errorf("the case hangs: not over after %s; all goroutines:\n%s", s.watchdog, buf[:runtime.Stack(buf, true)])
 	}
 	return c.text(tc.rule)
 }

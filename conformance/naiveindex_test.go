@@ -1,0 +1,247 @@
+package conformance_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// naiveIndex is the plainest right TimeIndex: a map, scanned and sorted for each
+// answer. bug names the one rule that it breaks; "" for none.
+type naiveIndex struct {
+	bug  string
+	data *naiveEntries
+}
+
+// naiveEntries is what the handles of one index share.
+type naiveEntries struct {
+	mu       sync.Mutex
+	due      map[core.ID]time.Time
+	watchers map[*func()]*naiveIndex
+}
+
+func newNaiveIndex(bug string) *naiveIndex {
+	return &naiveIndex{bug, &naiveEntries{due: map[core.ID]time.Time{}, watchers: map[*func()]*naiveIndex{}}}
+}
+
+func (x *naiveIndex) peer() *naiveIndex { return &naiveIndex{x.bug, x.data} }
+
+func (x *naiveIndex) key(id core.ID) core.ID {
+	if x.bug == "ids ignore case" {
+		return core.ID(strings.ToLower(string(id)))
+	}
+	return id
+}
+
+func (x *naiveIndex) time(t time.Time) time.Time {
+	switch x.bug {
+	case "times in seconds":
+		return t.Truncate(time.Second)
+	case "times in local zone":
+		return t.In(time.FixedZone("X", 3600))
+	default:
+		return t
+	}
+}
+
+func (x *naiveIndex) Add(ctx context.Context, entries []core.Entry) error {
+	if ctx.Err() != nil && x.bug != "ctx ignored" {
+		return ctx.Err()
+	}
+	if x.bug == "batch cut at 1,000" {
+		entries = entries[:min(len(entries), 1000)]
+	}
+	if x.bug == "argument sorted" {
+		slices.SortFunc(entries, func(a, b core.Entry) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	head, any := x.head()
+	for _, entry := range entries {
+		id, due := x.key(entry.ID), x.time(entry.Due)
+		old, there := x.data.due[id]
+		keep := there && !due.Before(old)
+		switch x.bug {
+		case "add keeps the later":
+			keep = there && due.Before(old)
+		case "add overwrites":
+			keep = false
+		case "add refuses known ids":
+			keep = there
+		}
+		if !keep {
+			x.data.due[id] = due
+		}
+	}
+	if now, some := x.head(); some && (!any || now.Before(head)) {
+		for notify, watcher := range x.data.watchers {
+			if x.bug != "watch hears its own handle only" || watcher == x {
+				(*notify)()
+			}
+		}
+	}
+	return nil
+}
+
+func (x *naiveIndex) head() (due time.Time, any bool) {
+	for _, d := range x.data.due {
+		if !any || d.Before(due) {
+			due, any = d, true
+		}
+	}
+	return due, any
+}
+
+func (x *naiveIndex) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if x.bug == "hangs" {
+		<-ctx.Done() // until the suite gives up on it
+	}
+	if x.bug == "panics" {
+		panic("no such luck")
+	}
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	return x.first(now, limit), nil
+}
+
+func (x *naiveIndex) first(now time.Time, limit int) []core.Entry {
+	var list []core.Entry
+	for id, due := range x.data.due {
+		if due.Before(now) || due.Equal(now) && x.bug != "due excludes now" {
+			list = append(list, core.Entry{ID: id, Due: due})
+		}
+	}
+	slices.SortFunc(list, func(a, b core.Entry) int {
+		ties := bytes.Compare([]byte(a.ID), []byte(b.ID))
+		switch x.bug {
+		case "ties in any order":
+			ties = -ties
+		case "ties without case":
+			ties = strings.Compare(strings.ToLower(string(a.ID)), strings.ToLower(string(b.ID)))
+		}
+		return cmp.Or(a.Due.Compare(b.Due), ties)
+	})
+	if x.bug == "limit ignored" {
+		return list
+	}
+	return list[:min(limit, len(list))]
+}
+
+func (x *naiveIndex) Move(ctx context.Context, moves []core.Move) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	for _, m := range moves {
+		id := x.key(m.ID)
+		due, there := x.data.due[id]
+		ok := there && due.Equal(x.time(m.From))
+		switch x.bug {
+		case "move without compare":
+			ok = there
+		case "move puts what is missing":
+			ok = ok || !there
+		case "move only later":
+			ok = ok && m.To.After(m.From)
+		}
+		if ok {
+			x.data.due[id] = x.time(m.To)
+		}
+	}
+	return nil
+}
+
+func (x *naiveIndex) Remove(ctx context.Context, entries []core.Entry) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	for _, entry := range entries {
+		id := x.key(entry.ID)
+		if due, there := x.data.due[id]; there && (due.Equal(x.time(entry.Due)) || x.bug == "remove without compare") {
+			delete(x.data.due, id)
+		}
+	}
+	return nil
+}
+
+func (x *naiveIndex) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
+	if ctx.Err() != nil {
+		return nil, time.Time{}, ctx.Err()
+	}
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	for _, entry := range x.first(now, limit) {
+		taken = append(taken, entry.ID)
+	}
+	if x.bug == "take not atomic" {
+		x.data.mu.Unlock()
+		runtime.Gosched()
+		x.data.mu.Lock()
+	}
+	if x.bug == "take in any order" {
+		slices.Reverse(taken)
+	}
+	for _, id := range taken {
+		switch x.bug {
+		case "take removes":
+			delete(x.data.due, id)
+		default:
+			x.data.due[id] = x.time(until)
+		}
+	}
+	for id, due := range x.data.due {
+		if slices.Contains(taken, id) && x.bug != "next counts what was taken" {
+			continue
+		}
+		if x.bug == "next skips what is due" && !due.After(now) {
+			continue
+		}
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+	}
+	if x.bug == "next missing" {
+		next = time.Time{}
+	}
+	return taken, next, nil
+}
+
+func (x *naiveIndex) Watch(ctx context.Context, notify func()) error {
+	if x.bug == "watch never hears" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if x.bug == "watch returns at once" {
+		return nil
+	}
+	if x.bug == "watch leaks" {
+		go func() { time.Sleep(time.Minute) }()
+	}
+	x.data.mu.Lock()
+	if x.bug == "one watch only" {
+		clear(x.data.watchers)
+	}
+	x.data.watchers[&notify] = x
+	x.data.mu.Unlock()
+	<-ctx.Done()
+	x.data.mu.Lock()
+	delete(x.data.watchers, &notify)
+	x.data.mu.Unlock()
+	return ctx.Err()
+}
+
+// naiveIndexOnly hides the optional capabilities.
+type naiveIndexOnly struct{ core.TimeIndex }

@@ -1,0 +1,383 @@
+package conformance_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// naiveStore is a right Store written straight from the rules, one map scanned
+// for each answer. bug names the one rule that it breaks; "" for none.
+type naiveStore struct {
+	bug     string
+	deletes bool // done and cancelled rows go at once
+
+	mu   sync.Mutex
+	rows map[core.ID]*naiveRow
+}
+
+type naiveRow struct {
+	task              core.Task // Due is what was asked for
+	state             string    // pending, running, done, dead, cancelled
+	due               time.Time // from when it may be claimed
+	token             int64
+	holder            string
+	until             time.Time
+	attempts, crashes int
+	call              string
+	finished          time.Time
+	wasRunning        bool
+}
+
+func newNaiveStore(bug string) *naiveStore {
+	return &naiveStore{bug: bug, rows: map[core.ID]*naiveRow{}}
+}
+
+func (s *naiveStore) is(bug string) bool { return s.bug == bug }
+
+func (s *naiveStore) key(id core.ID) core.ID {
+	switch {
+	case s.is("ids ignore case"):
+		return core.ID(strings.ToLower(string(id)))
+	case s.is("ids cut at 191 bytes"):
+		return id[:min(len(id), 191)]
+	default:
+		return id
+	}
+}
+
+func (s *naiveStore) row(id core.ID) *naiveRow { return s.rows[s.key(id)] }
+
+func (s *naiveStore) time(t time.Time) time.Time {
+	if s.is("times in seconds") {
+		return t.Truncate(time.Second)
+	}
+	return t
+}
+
+func (r *naiveRow) live() bool { return r.state == "pending" || r.state == "running" }
+
+func (r *naiveRow) heldAt(now time.Time) bool { return r.state == "running" && !r.until.Before(now) }
+
+func (s *naiveStore) finish(id core.ID, r *naiveRow, state string, now time.Time) {
+	r.state, r.finished = state, now
+	if s.deletes && state != "dead" {
+		delete(s.rows, s.key(id))
+	}
+}
+
+func (s *naiveStore) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	if ctx.Err() != nil && !s.is("ctx ignored") {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []core.ItemError
+	callID := call.ID
+	if s.is("call ids ignore case") {
+		callID = strings.ToLower(callID)
+	}
+	for i, task := range tasks {
+		old := s.row(task.ID)
+		switch {
+		case old != nil && old.call == callID && !s.is("insert repeat replaces") && !s.is("insert repeat exists"):
+			continue
+		case old != nil && old.live() && old.call == callID && s.is("insert repeat replaces"):
+		case old != nil && old.live() && !s.is("insert replaces live"):
+			failed = append(failed, core.ItemError{Index: i, ID: task.ID, Err: core.ErrExists})
+			continue
+		}
+		r := &naiveRow{task: task, state: "pending", due: s.time(task.Due), token: call.Now.UnixMilli(), call: callID}
+		r.task.Due = r.due
+		if !s.is("payload shared") {
+			r.task.Payload, r.task.Meta = bytes.Clone(task.Payload), bytes.Clone(task.Meta)
+		}
+		if s.is("payload ends at NUL") {
+			r.task.Payload, _, _ = bytes.Cut(r.task.Payload, []byte{0})
+		}
+		if s.is("kind trimmed") {
+			r.task.Kind = strings.TrimRight(task.Kind, " ")
+		}
+		if old != nil {
+			r.token = max(old.token+1, r.token)
+			if s.is("reuse keeps counts") {
+				r.attempts, r.crashes = old.attempts, old.crashes
+			}
+		}
+		if s.is("token restarts on reuse") {
+			r.token = 0
+		}
+		if s.is("token from Call.Now on reuse") {
+			r.token = call.Now.UnixMilli()
+		}
+		s.rows[s.key(task.ID)] = r
+	}
+	if s.is("insert failures misplaced") {
+		for i := range failed {
+			failed[i].Index = i
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (s *naiveStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var got []core.Claimed
+	for _, id := range ids {
+		got = append(got, s.claim(id, lease))
+	}
+	if s.is("verdicts sorted") {
+		slices.SortFunc(got, func(a, b core.Claimed) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return got, nil
+}
+
+func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
+	r := s.row(id)
+	dueBy := lease.DueBy
+	if s.is("claim by Now, not DueBy") {
+		dueBy = lease.Now
+	}
+	now := lease.Now
+	if s.is("take-over by DueBy") {
+		now = lease.DueBy
+	}
+	if s.is("take-over by a clock") {
+		now = time.Now()
+	}
+	switch {
+	case r == nil || !r.live():
+		return core.Claimed{ID: id, Verdict: core.Gone}
+	case r.state == "running" && r.holder == lease.Holder && !s.is("claim repeat unknown"):
+	case r.heldAt(now) && !(s.is("lease stolen at its end") && r.until.Equal(now)):
+		at := r.until
+		if s.is("held at now") {
+			at = lease.Now
+		}
+		return core.Claimed{ID: id, Verdict: core.Held, At: at}
+	case r.due.After(dueBy) && !s.is("claim ignores due"):
+		return core.Claimed{ID: id, Verdict: core.NotDue, At: r.due}
+	default:
+		if s.is("claim checks, then writes") {
+			s.mu.Unlock()
+			runtime.Gosched()
+			s.mu.Lock()
+		}
+		if r.state == "running" && !s.is("crashes not counted") {
+			r.crashes++
+		}
+		if r.state != "running" || !s.is("take-over keeps token") {
+			r.token++
+		}
+		r.state, r.holder, r.until = "running", lease.Holder, s.time(lease.Until)
+		r.attempts++
+	}
+	c := core.Claimed{
+		ID: id, Verdict: core.Granted, At: r.until, Task: r.task, Attempt: r.attempts, Crashes: r.crashes,
+		Grant: core.Grant{ID: id, Token: r.token, Holder: r.holder},
+	}
+	if !s.is("payload shared") {
+		c.Task.Payload, c.Task.Meta = bytes.Clone(r.task.Payload), bytes.Clone(r.task.Meta)
+	}
+	return c
+}
+
+func (s *naiveStore) holds(r *naiveRow, g core.Grant) bool {
+	return r != nil && (r.token == g.Token || s.is("token ignored")) &&
+		(r.holder == g.Holder || s.is("holder ignored") || s.is("token ignored") || s.is("holders ignore case") && strings.EqualFold(r.holder, g.Holder))
+}
+
+func (s *naiveStore) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []core.ItemError
+	for i, g := range grants {
+		r := s.row(g.ID)
+		if !s.holds(r, g) || r.state != "running" || s.is("extend reads a clock") && r.until.Before(time.Now()) {
+			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
+		}
+	}
+	if s.is("extend all or nothing") && len(failed) > 0 {
+		return core.NewBatchError(failed)
+	}
+	for i, g := range grants {
+		if slices.ContainsFunc(failed, func(f core.ItemError) bool { return f.Index == i }) {
+			continue
+		}
+		r := s.row(g.ID)
+		if until.After(r.until) || s.is("extend shortens") {
+			r.until = until
+		} else if until.Equal(r.until) && s.is("extend repeat lost") {
+			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (s *naiveStore) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []core.ItemError
+	for i, x := range settlements {
+		r := s.row(x.Grant.ID)
+		switch {
+		case !s.holds(r, x.Grant), r.state == "cancelled" && !s.is("settle of a cancelled one succeeds"),
+			s.is("settle refuses late") && r.state == "running" && r.until.Before(now),
+			s.is("settle repeat refused") && r.state != "running":
+			failed = append(failed, core.ItemError{Index: i, ID: x.Grant.ID, Err: core.ErrLeaseLost})
+			continue
+		case r.state != "running" && !s.is("settle changes the settled"):
+			continue // a repeat
+		}
+		s.settle(now, x, r)
+	}
+	return core.NewBatchError(failed)
+}
+
+func (s *naiveStore) settle(now time.Time, x core.Settlement, r *naiveRow) {
+	switch x.Outcome {
+	case core.Done:
+		s.finish(x.Grant.ID, r, "done", now)
+	case core.DeadLetter:
+		s.finish(x.Grant.ID, r, "dead", now)
+	case core.Retry:
+		r.state, r.due = "pending", s.time(x.Due)
+		if !s.is("retry keeps Task.Due") {
+			r.task.Due = r.due
+		}
+	case core.Released:
+		r.state, r.due = "pending", s.time(x.Due)
+		if !s.is("release counts the attempt") {
+			r.attempts--
+		}
+		if s.is("release changes Task.Due") {
+			r.task.Due = r.due
+		}
+	}
+}
+
+func (s *naiveStore) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	compare := func(a, b core.Entry) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
+	var list []core.Entry
+	for _, r := range s.rows {
+		entry := core.Entry{ID: r.task.ID, Due: r.due}
+		behind := compare(entry, after) > 0
+		if s.is("pages skip equal dues") {
+			behind = entry.Due.After(after.Due)
+		}
+		bound := entry.Due.Before(before) || s.is("bound inclusive") && entry.Due.Equal(before)
+		if r.live() && behind && bound {
+			list = append(list, entry)
+		}
+	}
+	slices.SortFunc(list, compare)
+	hidden := func(entry core.Entry) bool {
+		r := s.row(entry.ID)
+		return r.heldAt(now) && !s.is("waiting shows the held") || s.is("waiting hides the lapsed") && r.state == "running"
+	}
+	if s.is("limit counts the held") {
+		list = list[:min(limit, len(list))]
+	}
+	list = slices.DeleteFunc(list, hidden)
+	return list[:min(limit, len(list))], nil
+}
+
+func (s *naiveStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var fates []core.Fate
+	for _, id := range ids {
+		r := s.row(id)
+		switch {
+		case r == nil:
+			fates = append(fates, core.Unknown)
+		case !r.live() && r.state != "cancelled":
+			fates = append(fates, core.Finished)
+			if s.is("cancel changes the finished") {
+				r.state = "cancelled"
+			}
+		case r.state == "cancelled" && s.is("cancel repeat finished"):
+			fates = append(fates, core.Finished)
+		default:
+			if r.live() {
+				r.wasRunning = r.heldAt(now)
+				if s.is("cancel by state alone") {
+					r.wasRunning = r.state == "running"
+				}
+				if !r.wasRunning || !s.is("cancel leaves the running") {
+					s.finish(id, r, "cancelled", now)
+				}
+			}
+			fates = append(fates, map[bool]core.Fate{false: core.Cancelled, true: core.WasRunning}[r.wasRunning])
+		}
+	}
+	return fates, nil
+}
+
+func (s *naiveStore) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []core.ItemError
+	for i, m := range moves {
+		r := s.row(m.ID)
+		switch {
+		case r == nil, r.state != "pending" && !(r.state == "running" && s.is("reschedule moves the running")):
+			failed = append(failed, core.ItemError{Index: i, ID: m.ID, Err: core.ErrNotPending})
+		case r.due.Equal(m.To) && !s.is("reschedule repeat moved"):
+		case !m.From.IsZero() && !r.due.Equal(m.From) && !s.is("reschedule ignores From") && !(s.is("1970 is any time") && m.From.UnixMilli() == 0):
+			failed = append(failed, core.ItemError{Index: i, ID: m.ID, Err: core.ErrMoved})
+		default:
+			r.due = s.time(m.To)
+			if !s.is("reschedule keeps Task.Due") {
+				r.task.Due = r.due
+			}
+		}
+	}
+	return core.NewBatchError(failed)
+}
+
+func (s *naiveStore) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for id, r := range s.rows {
+		old := r.finished.Before(before) || s.is("purge bound inclusive") && r.finished.Equal(before)
+		finished := !r.live() && (r.state != "dead" || s.is("purge takes the dead"))
+		if finished && old && (n < limit || s.is("purge limit ignored")) {
+			delete(s.rows, id)
+			n++
+		}
+	}
+	return n, nil
+}

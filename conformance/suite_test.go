@@ -1,0 +1,102 @@
+package conformance_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEachCaseHasANameOfItsOwnAndARule(t *testing.T) {
+	index, store := conformance.CaseNames()
+	for _, list := range [][]string{index, store} {
+		seen := map[string]bool{}
+		for _, name := range list {
+			assert.False(t, seen[name], "two cases are named %q", name)
+			seen[name] = true
+			assert.Regexp(t, `^[a-z]+/[a-z0-9-]+$`, name)
+		}
+	}
+	for name, rule := range conformance.Rules() {
+		assert.True(t, strings.HasSuffix(rule, "."), "%s: the rule is a sentence; got %q", name, rule)
+		assert.NotContains(t, rule, "\n", "%s: an attribute is one line", name)
+	}
+}
+
+func TestAwkwardIDsAreLegalAndDistinct(t *testing.T) {
+	seen := map[core.ID]bool{}
+	for _, id := range conformance.AwkwardIDs {
+		require.NoError(t, id.Check())
+		require.False(t, seen[id], "%q is there twice", id)
+		seen[id] = true
+	}
+}
+
+func TestDoublesNameRealCases(t *testing.T) {
+	index, store := conformance.CaseNames()
+	for _, d := range indexDoubles {
+		assert.Contains(t, index, d.want, d.bug)
+	}
+	for _, d := range storeDoubles {
+		assert.Contains(t, store, d.want, d.bug)
+	}
+	for _, name := range heavy {
+		assert.Contains(t, append(index, store...), name)
+	}
+}
+
+func TestASkipNeedsARealNameAndAReason(t *testing.T) {
+	index, _ := conformance.CaseNames()
+	require.NoError(t, conformance.CheckSkips(map[string]string{"due/order": "no order here"}, index))
+	require.ErrorContains(t, conformance.CheckSkips(map[string]string{"due/ordr": "no order here"}, index), `unknown case "due/ordr"`)
+	require.ErrorContains(t, conformance.CheckSkips(map[string]string{"due/order": ""}, index), "has no reason")
+}
+
+func TestACaseIsLeftOutOnlyForASkipOrAMissingCapability(t *testing.T) {
+	x := conformance.Index{Provides: conformance.IndexProvides{Taker: true}, Skip: map[string]string{"due/order": "no order here"}}
+	assert.Empty(t, conformance.WhyNot(x, "due/limit", ""))
+	assert.Empty(t, conformance.WhyNot(x, "take/next", "Taker"))
+	assert.Empty(t, conformance.WhyNot(x, "no/watch", "!Watcher"))
+	assert.Equal(t, "not provided: Watcher", conformance.WhyNot(x, "watch/ends", "Watcher"))
+	assert.Equal(t, "not for a backend that provides Taker", conformance.WhyNot(x, "no/take", "!Taker"))
+	assert.Equal(t, "skipped by the adapter: no order here", conformance.WhyNot(x, "due/order", ""))
+}
+
+func TestCapabilitiesAreCheckedBothWays(t *testing.T) {
+	only := func(name string) bool { return name == "contract/provides" }
+	less := naiveIndexBackend("")
+	less.Provides.Watcher = false
+	assert.Contains(t, conformance.IndexFailures(t, less, only), "contract/provides", "a Watcher that isn't declared")
+	more := naiveIndexBackend("")
+	more.New = func(*testing.T) core.TimeIndex { return naiveIndexOnly{newNaiveIndex("")} }
+	more.Peer = nil
+	assert.Contains(t, conformance.IndexFailures(t, more, only), "contract/provides", "a Taker that is declared and not there")
+
+	store := naiveStoreBackend("", false)
+	store.Provides.KeepsFinished = false
+	assert.Contains(t, conformance.StoreFailures(t, store, only), "contract/provides", "kept rows that aren't declared")
+	store = naiveStoreBackend("", true)
+	store.Provides.KeepsFinished = true
+	assert.Contains(t, conformance.StoreFailures(t, store, only), "contract/provides", "deleted rows that are declared kept")
+	store = naiveStoreBackend("", false)
+	store.Provides.Purger = false
+	assert.Contains(t, conformance.StoreFailures(t, store, only), "contract/provides", "a Purger that isn't declared")
+}
+
+func TestAHangingBackendIsAbandonedWithTheStacks(t *testing.T) {
+	text := conformance.HangingIndexFailure(t, naiveIndexBackend("hangs"), "contract/fresh-is-empty")
+	assert.Contains(t, text, "the case hangs")
+	assert.Contains(t, text, "naiveIndex).Due", "the stacks show where")
+	assert.Contains(t, text, "broken rule: A new index has no entries")
+}
+
+func TestAPanicFailsItsCaseOnly(t *testing.T) {
+	failures := conformance.IndexFailures(t, naiveIndexBackend("panics"), func(name string) bool {
+		return name == "contract/fresh-is-empty" || name == "take/next"
+	})
+	assert.Len(t, failures, 1)
+	assert.Contains(t, failures["contract/fresh-is-empty"], "panic: no such luck")
+}
