@@ -63,26 +63,25 @@ func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, 
 	return claimed, e.clock.mono() - began, err
 }
 
-// giveUpClaim lets go of ids whose claim failed: they come due again after the
-// back-off. If the claim took effect after all, others find them held until the
-// lease ends.
+// giveUpClaim lets go of ids whose claim failed: they come due again after a
+// back-off of their own, so that one that can't be claimed parts from those that
+// only were in its batch. If the claim took effect after all, others find them
+// held until the lease ends.
 func (e *engine) giveUpClaim(b takenBatch) {
 	pause := e.pauseStore()
+	now := e.clock.now()
+	moves := make([]Move, len(b.ids))
 	e.mu.Lock()
-	for _, id := range b.ids {
+	for i, id := range b.ids {
 		delete(e.hand, id)
+		d := max(pause, e.setAside(id, 5*time.Second).until-e.clock.mono())
+		moves[i] = Move{ID: id, From: b.standing, To: CeilMilli(now.Add(d))}
 	}
 	e.mu.Unlock()
 	e.free(len(b.ids))
-	if b.standing.IsZero() {
-		return
+	if !b.standing.IsZero() {
+		e.moveInIndex(moves)
 	}
-	to := CeilMilli(e.clock.now().Add(max(pause, leastMove)))
-	moves := make([]Move, len(b.ids))
-	for i, id := range b.ids {
-		moves[i] = Move{ID: id, From: b.standing, To: to}
-	}
-	e.moveInIndex(moves)
 }
 
 // sort acts on each verdict.
@@ -166,19 +165,27 @@ func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 // refusal is common, a row that somebody else is about to change; more are
 // logged. The caller holds the lock.
 func (e *engine) refused(id ID) time.Duration {
-	r := e.refusals[id]
-	if r == nil {
-		if len(e.refusals) >= 10_000 {
-			clear(e.refusals) // a hint only: forgetting costs a claim
-		}
-		r = &refusal{backoff: backoff{least: leastMove, most: time.Minute}}
-		e.refusals[id] = r
-	}
-	d := r.backoff.failed()
-	r.until = e.clock.mono() + d
+	r := e.setAside(id, time.Minute)
+	d := r.until - e.clock.mono()
 	if r.backoff.fails > 2 {
 		e.log.Warn("dueclaim: the claim store doesn't change a row that looks claimable (locked, a trigger, row security?)",
 			"id", string(id), "times", r.backoff.fails, "next_try", d)
 	}
 	return d
+}
+
+// setAside makes sweeps and the index leave an id alone for a random, growing
+// time. The caller holds the lock.
+func (e *engine) setAside(id ID, most time.Duration) *refusal {
+	r := e.refusals[id]
+	if r == nil {
+		if len(e.refusals) >= 10_000 {
+			clear(e.refusals) // a hint only: forgetting costs a claim
+		}
+		r = &refusal{backoff: backoff{least: 2 * leastMove}}
+		e.refusals[id] = r
+	}
+	r.backoff.most = most
+	r.until = e.clock.mono() + r.backoff.failed()
+	return r
 }

@@ -63,7 +63,8 @@ type engine struct {
 	started atomic.Int64
 }
 
-// refusal is an id that the store would not change.
+// refusal is an id that the store would not change, or that was in a claim which
+// failed.
 type refusal struct {
 	backoff backoff
 	until   time.Duration // on the monotonic clock
@@ -91,7 +92,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 	e.settles.init()
 	e.call = repeater{
 		timeout: min(maxCallTimeout, max(time.Second, opt.Lease/3)),
-		tries:   4,
+		tries:   6, // over three and a half seconds: a claim that took effect unseen costs a lease
 		stop:    e.stop,
 	}
 	return e

@@ -31,10 +31,13 @@ func (e *engine) keepLeases(ctx context.Context) {
 func (e *engine) readClock() bool {
 	var step time.Duration
 	err := e.call.once(e.base, func(ctx context.Context) (err error) {
-		step, err = e.clock.sync(ctx, e.margin(), e.heartbeat())
+		// Others read the clock up to a heartbeat later, then extend.
+		step, err = e.clock.sync(ctx, e.margin(), e.opt.Lease/2)
 		return err
 	})
-	e.health.store("read the clock", err)
+	if _, ok := e.store.(TimeSource); ok {
+		e.health.store("read the clock", err)
+	}
 	if step.Abs() <= e.margin() {
 		return false
 	}

@@ -53,10 +53,12 @@ func running(t *testing.T, s *core.Scheduler) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	return sync.OnceValue(func() error {
+	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
 	})
+	t.Cleanup(func() { _ = stop() })
+	return stop
 }
 
 func TestEveryTaskRunsOnceOnTheDot(t *testing.T) {

@@ -76,14 +76,13 @@ func (e *engine) firstReading(ctx context.Context) bool {
 			_, err := e.clock.sync(ctx, 0, 0)
 			return err
 		})
-		if err == nil {
-			e.health.store("read the clock", nil)
-			return true
-		}
 		if ctx.Err() != nil {
 			return false
 		}
 		e.health.store("read the clock", err)
+		if err == nil {
+			return true
+		}
 		await(ctx, nil, down.failed())
 	}
 }
