@@ -1,6 +1,7 @@
 package sqliteclaim_test
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -64,4 +65,20 @@ func grant(t testing.TB, s core.Store, l core.Lease, ids ...core.ID) []core.Gran
 		grants[i] = c.Grant
 	}
 	return grants
+}
+
+// column returns the first column of a query.
+func column(t testing.TB, db *sql.DB, query string, args ...any) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var all []string
+	for rows.Next() {
+		var s string
+		require.NoError(t, rows.Scan(&s))
+		all = append(all, s)
+	}
+	require.NoError(t, rows.Err())
+	return all
 }
