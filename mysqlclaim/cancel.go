@@ -19,7 +19,7 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 	}
 	fates := make([]core.Fate, len(ids))
 	var failed failures
-	for _, chunk := range claim.Chunks(sorted(ids, sameID), chunkRows, chunkBytes, idBytes(sameID)) {
+	for _, chunk := range chunks(sorted(ids, sameID), idBytes(sameID)) {
 		if err := s.cancelChunk(ctx, now, chunk, fates, &failed); err != nil {
 			return nil, s.fail("cancel", err)
 		}

@@ -26,7 +26,7 @@ func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 		return nil, s.fail("claim", err)
 	}
 	out := make([]core.Claimed, len(ids))
-	for _, chunk := range claim.Chunks(sorted(ids, sameID), chunkRows, chunkBytes, idBytes(sameID)) {
+	for _, chunk := range chunks(sorted(ids, sameID), idBytes(sameID)) {
 		if err := s.claimChunk(ctx, chunk, lease, out); err != nil {
 			return nil, s.fail("claim", err)
 		}

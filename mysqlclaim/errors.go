@@ -9,20 +9,17 @@ import (
 
 // Server error numbers with a meaning of their own here.
 const (
-	errDuplicate     = 1062
-	errNoTable       = 1146
-	errNoColumn      = 1054
-	errChanged       = 1020 // MariaDB: the row changed since the transaction's snapshot
-	errLockTimeout   = 1205
-	errDeadlock      = 1213
-	errReadOnly      = 1290
-	errReadOnlyTx    = 1792
-	errReadOnlyMode  = 1836
-	errNoSkipLocked  = 1064
-	errPacketTooBig  = 1153
-	errDDLDenied     = 1142
-	errTableExists   = 1050
-	errUnknownServer = 0
+	errChanged      = 1020 // MariaDB: the row changed since the transaction's snapshot
+	errNoColumn     = 1054
+	errDuplicate    = 1062
+	errNoTable      = 1146
+	errPacketTooBig = 1153
+	errSafeUpdates  = 1175
+	errLockTimeout  = 1205
+	errDeadlock     = 1213
+	errReadOnly     = 1290
+	errReadOnlyTx   = 1792
+	errReadOnlyMode = 1836
 )
 
 // fail wraps an error of the driver once, with what was being done and, where
@@ -41,6 +38,8 @@ func (s *Store) fail(op string, err error) error {
 		hint = fmt.Sprintf("table %s has an older shape: run Migrate: ", s.table)
 	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
 		hint = "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
+	case errSafeUpdates:
+		hint = "sql_safe_updates must be off on this pool's connections: "
 	case errPacketTooBig:
 		hint = "max_allowed_packet is too small for this task's payload: "
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 )
 
@@ -25,7 +24,7 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 	}
 	var failed failures
 	r := s.auto()
-	for _, chunk := range claim.Chunks(sorted(grants, grantID), chunkRows, chunkBytes, grantBytes) {
+	for _, chunk := range chunks(sorted(grants, grantID), grantBytes) {
 		changed, err := r.exec(ctx, s.extendStatement(chunk, until, r))
 		if err != nil {
 			return s.fail("extend", err)

@@ -32,7 +32,7 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 }
 
 func (s *Store) insert(ctx context.Context, r runner, call core.Call, items []item[core.Task], failed *failures) error {
-	for _, chunk := range claim.Chunks(items, chunkRows, chunkBytes, taskBytes) {
+	for _, chunk := range chunks(items, taskBytes) {
 		// A plain INSERT that succeeds made every row: no guess from a row count,
 		// whose meaning for duplicates depends on clientFoundRows.
 		_, err := r.exec(ctx, s.insertStatement(chunk, call))

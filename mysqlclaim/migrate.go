@@ -88,12 +88,21 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 
 // checkVersion refuses a table that isn't dueclaim's or is newer than this code.
 func (s *Store) checkVersion(ctx context.Context, c *sql.Conn) error {
-	var name, ddl string
-	if err := c.QueryRowContext(ctx, "SHOW CREATE TABLE "+s.quoted).Scan(&name, &ddl); err != nil {
+	// Not SHOW CREATE TABLE, which leaves comments out under sql_mode ANSI. The
+	// names were checked, so quotes do; the comparison is the server's own.
+	schema, name, ok := strings.Cut(s.table, ".")
+	if ok {
+		schema = "'" + schema + "'"
+	} else {
+		schema, name = "DATABASE()", s.table
+	}
+	query := "SELECT table_comment FROM information_schema.tables WHERE table_schema = " + schema + " AND table_name = '" + name + "'"
+	var comment string
+	if err := c.QueryRowContext(ctx, query).Scan(&comment); err != nil {
 		return err
 	}
-	if !strings.Contains(ddl, "COMMENT='"+schemaComment+"'") {
-		return fmt.Errorf("table %s exists, but its comment isn't %q: it is another program's, or of a newer version", s.table, schemaComment)
+	if comment != schemaComment {
+		return fmt.Errorf("table %s exists, but its comment is %q, not %q: it is another program's, or of a newer version", s.table, comment, schemaComment)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 )
 
@@ -24,7 +23,7 @@ func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) 
 	}
 	var failed failures
 	r := s.auto()
-	for _, chunk := range claim.Chunks(sorted(moves, moveID), chunkRows, chunkBytes, moveBytes) {
+	for _, chunk := range chunks(sorted(moves, moveID), moveBytes) {
 		changed, err := r.exec(ctx, s.rescheduleStatement(chunk, r))
 		if err != nil {
 			return s.fail("reschedule", err)

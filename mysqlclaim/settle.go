@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 )
 
@@ -40,7 +39,7 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []ite
 		groups[it.v.Outcome] = append(groups[it.v.Outcome], it)
 	}
 	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
-		for _, chunk := range claim.Chunks(groups[outcome], chunkRows, chunkBytes, settlementBytes) {
+		for _, chunk := range chunks(groups[outcome], settlementBytes) {
 			step := s.settleChunk
 			if outcome == core.Done && s.deleteFinished {
 				step = s.settleAndDelete

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -124,8 +123,3 @@ func grant(t testing.TB, s *Store, lease core.Lease, ids ...core.ID) []core.Clai
 	}
 	return got
 }
-
-// serverError returns the server's error number in err, 0 for none.
-func serverError(err error) uint16 { return number(err) }
-
-var _ = mysql.ErrInvalidConn

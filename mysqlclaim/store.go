@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -181,6 +182,11 @@ func sorted[T any](batch []T, id func(T) core.ID) []item[T] {
 	}
 	slices.SortFunc(items, func(a, b item[T]) int { return strings.Compare(string(id(a.v)), string(id(b.v))) })
 	return items
+}
+
+// chunks splits sorted items into what one statement takes.
+func chunks[T any](items []item[T], size func(item[T]) int) iter.Seq2[int, []item[T]] {
+	return claim.Chunks(items, chunkRows, chunkBytes, size)
 }
 
 // failures collects the items that failed and returns them in the batch's order.
