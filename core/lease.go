@@ -83,7 +83,9 @@ func (e *engine) extendAll(all bool) bool {
 			moves = append(moves, Move{ID: j.Grant.ID, From: j.standing, To: to})
 			j.standing = to
 		case errors.Is(itemErr, ErrLeaseLost):
-			lost = append(lost, j)
+			if j.state != settling { // else its settlement has arrived before, or is refused
+				lost = append(lost, j)
+			}
 		default:
 			good = false
 		}
