@@ -33,7 +33,7 @@ func (e *engine) hold(b takenBatch) []ID {
 	kept := b.ids[:0]
 	for _, id := range b.ids {
 		if j, ok := e.hand[id]; ok {
-			if !b.standing.IsZero() {
+			if !b.direct() {
 				j.standing = b.standing
 			}
 			continue
@@ -79,7 +79,7 @@ func (e *engine) giveUpClaim(b takenBatch) {
 	}
 	e.mu.Unlock()
 	e.free(len(b.ids))
-	if !b.standing.IsZero() {
+	if !b.direct() {
 		e.moveInIndex(moves)
 	}
 }
@@ -108,13 +108,13 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 			e.fill(j, c, b)
 			granted = append(granted, j)
 			delete(e.refusals, c.ID)
-			if b.standing.IsZero() {
+			if b.direct() {
 				held = append(held, Entry{ID: c.ID, Due: j.standing})
 			}
 			continue
 		case Held:
 			stats.Held++
-			to = later(leaseEndInIndex(c.At))
+			to = CeilMilli(later(leaseEndInIndex(c.At)).Add(e.opt.Ahead)) // to be taken when the lease is over, not ahead of it
 		case NotDue:
 			stats.NotDue++
 			to = later(c.At)
@@ -124,7 +124,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 			delete(e.refusals, c.ID)
 		default:
 			stats.Refused++
-			to = later(CeilMilli(now.Add(e.refused(c.ID))))
+			to = CeilMilli(now.Add(e.refused(c.ID) + e.opt.Ahead))
 		}
 		delete(e.hand, c.ID)
 		if c.Verdict != Gone {
@@ -138,7 +138,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 		e.jobs.Go(func() { e.work(j) })
 	}
 	e.free(len(claimed) - len(granted))
-	if b.standing.IsZero() { // from the sweep: whatever the index has is repaired when it comes up
+	if b.direct() { // from the sweep: whatever the index has is repaired when it comes up
 		e.addToIndex(held)
 		return
 	}

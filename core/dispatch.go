@@ -14,28 +14,38 @@ func (e *engine) dispatch(ctx context.Context) {
 			await(ctx, e.room, hold)
 			continue
 		}
-		b, next, err := e.take(n)
-		e.noteTake(len(b.ids) == n, err, next)
-		e.free(n - len(b.ids))
-		if len(b.ids) > 0 {
-			e.claimWG.Go(func() { _ = e.claim(b) })
-		} else {
-			e.claimEnded()
-		}
+		b, next, err := e.nextBatch(n)
+		e.claimWG.Go(func() { _ = e.claim(b) })
 		switch {
 		case err != nil:
-			await(ctx, nil, down.failed())
+			await(ctx, e.head, down.failed()) // the sweep may have found something
 			continue
-		case len(b.ids) == n:
+		case len(b.ids) == n, b.direct():
 			continue // there may be more
 		}
 		down.ok()
 		hold = e.opt.Poll
 		if !next.IsZero() {
-			hold = min(hold, e.clock.until(next.Add(-e.opt.Ahead)))
+			// Where tasks come thick, look a few times within Ahead rather than once
+			// for each of them: a claim of many costs hardly more than a claim of one.
+			hold = min(hold, max(e.clock.until(next.Add(-e.opt.Ahead)), e.opt.Ahead/4))
 		}
 		await(ctx, e.head, hold)
 	}
+}
+
+// nextBatch returns up to n ids to be claimed, for which n slots are reserved:
+// what the sweep left, else what the index has.
+func (e *engine) nextBatch(n int) (b takenBatch, next time.Time, err error) {
+	if ids := e.takeOverdue(n); len(ids) > 0 {
+		b = e.newBatch()
+		b.ids = ids
+	} else {
+		b, next, err = e.take(n)
+		e.noteTake(len(b.ids) == n, err, next)
+	}
+	e.free(n - len(b.ids))
+	return b, next, err
 }
 
 // slotsForClaim reserves slots for a claim and counts it as in flight, or
@@ -87,6 +97,9 @@ type takenBatch struct {
 	sent     time.Duration // monotonic: the lease counts from here
 }
 
+// direct tells whether the batch comes from the sweep.
+func (b takenBatch) direct() bool { return b.standing.IsZero() }
+
 // newBatch returns an empty batch with a lease that starts now.
 func (e *engine) newBatch() takenBatch {
 	b := takenBatch{sent: e.clock.mono()}
@@ -105,7 +118,7 @@ func (e *engine) newBatch() takenBatch {
 func (e *engine) take(n int) (b takenBatch, next time.Time, err error) {
 	b = e.newBatch()
 	b.standing = leaseEndInIndex(b.lease.Until)
-	err = e.call.once(e.base, func(ctx context.Context) (err error) {
+	err = e.index.once(e.base, func(ctx context.Context) (err error) {
 		if taker, ok := e.idx.(Taker); ok {
 			b.ids, next, err = taker.Take(ctx, b.lease.DueBy, b.standing, n)
 			return err

@@ -33,14 +33,16 @@ type engine struct {
 	obs     *Observer
 	health  *healthBook
 	clock   *clock
-	call    repeater        // for writes; they never carry Run's ctx
+	call    repeater        // for the store; writes never carry Run's ctx
+	index   repeater        // for the index, which may be away without harm
 	base    context.Context // the handlers' contexts descend from it; never done
 	holder  string          // start of each Lease.Holder
 	holders atomic.Uint64
 
-	head chan struct{} // poked when an earlier head came into the index
-	room chan struct{} // poked when a slot came free or a claim ended
-	stop chan struct{} // closed when Run's ctx is done
+	head    chan struct{} // poked when an earlier head came into the index
+	room    chan struct{} // poked when a slot came free or a claim ended
+	rebuild chan struct{} // poked when the index has lost entries
+	stop    chan struct{} // closed when Run's ctx is done
 
 	mu        sync.Mutex
 	hand      map[ID]*Job // every id that this process has in hand
@@ -51,6 +53,7 @@ type engine struct {
 	storeDown backoff
 	wakeAt    time.Time // store time until which dispatch sleeps
 	idxPause  time.Duration
+	overdue   []ID // to be claimed without the index
 	offered   bool // the index's last take came back full: it has more to offer
 	idxFailed bool // the last take failed
 	stopping  bool // no more starts
@@ -84,7 +87,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		// Unique in every run, so that a process that comes back under the same
 		// name never takes the old one's leases for its own.
 		holder: opt.Name + "." + rand.Text()[:13],
-		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), stop: make(chan struct{}),
+		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1), stop: make(chan struct{}),
 		hand: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
@@ -95,6 +98,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		tries:   6, // over three and a half seconds: a claim that took effect unseen costs a lease
 		stop:    e.stop,
 	}
+	e.index = repeater{timeout: time.Second, tries: 1}
 	return e
 }
 
@@ -118,15 +122,6 @@ func poke(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// reserve takes up to n free slots and returns how many.
-func (e *engine) reserve(n int) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n = min(n, e.opt.Slots-e.used)
-	e.used += n
-	return n
 }
 
 // free gives n slots back.
@@ -221,9 +216,7 @@ func (e *engine) toIndex(op string, write func(context.Context) error) error {
 	if away {
 		return errIndexAway
 	}
-	ctx, cancel := context.WithTimeout(e.base, min(time.Second, e.call.timeout))
-	defer cancel()
-	err := write(ctx)
+	err := e.index.once(e.base, write)
 	e.health.index(op, err)
 	if err != nil {
 		e.mu.Lock()

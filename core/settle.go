@@ -164,7 +164,11 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 	pause := e.settles.landed(len(batch), again, failed)
 	poke(e.room)
 	if failed {
-		e.pauseStore()
+		// Results come before new claims, but one that can't be recorded must not
+		// stop them for good: half of the time is the claims'.
+		e.mu.Lock()
+		e.pause = e.clock.mono() + pause/2
+		e.mu.Unlock()
 	}
 	return pause
 }

@@ -176,15 +176,17 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 
 	_, sweepErr := e.sweepNear(ctx)
 	var takeErr, claimErr error
-	if n := e.reserve(maxBatch); n > 0 {
-		e.mu.Lock()
-		e.claims++
-		e.mu.Unlock()
-		b, next, err := e.take(n)
-		takeErr = err
-		e.noteTake(len(b.ids) == n, err, next)
-		e.free(n - len(b.ids))
-		claimErr = e.claim(b)
+	for range 2 { // what the sweep left, and what the index has
+		n, _ := e.slotsForClaim()
+		if n == 0 {
+			break
+		}
+		b, _, err := e.nextBatch(n)
+		takeErr = errors.Join(takeErr, err)
+		claimErr = errors.Join(claimErr, e.claim(b))
+		if !b.direct() {
+			break
+		}
 	}
 	e.jobs.Wait()
 	settleErr := e.flush(e.base, 1000)

@@ -181,10 +181,10 @@ func TestTickReportsAFailingStore(t *testing.T) {
 	p := newParts(t)
 	store := &hookedStore{Store: p.store}
 	s := newScheduler(t, p.idx, store, &recorder{}, core.Options{})
-	require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: "x", Due: time.Now()}))
 	for _, op := range []string{"waiting", "claim"} {
+		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: core.ID(op), Due: time.Now()}))
 		store.set(failing(op))
-		_, err := s.Tick(t.Context(), time.Now())
+		_, err := s.Tick(t.Context(), time.Now().Add(time.Second))
 		require.ErrorIs(t, err, errAway, op)
 	}
 	store.set(nil)

@@ -24,8 +24,8 @@ func (e *engine) nearSweep(ctx context.Context) {
 }
 
 // sweepNear reads one page, adds it to the index and, where the index has nothing
-// more to offer, claims directly what is overdue. busy: the index fails and there
-// is more to claim, so that the next sweep should come soon.
+// more to offer, leaves what is overdue to be claimed directly. busy: the index
+// fails and there is more to claim, so that the next sweep should come soon.
 func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
@@ -35,62 +35,63 @@ func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
 	}
 	rows = e.notInHand(rows)
 	n := len(rows)
-	failed, direct, err := e.directly(rows, now)
-	e.obs.swept(n, direct)
-	e.addToIndex(rows[direct:]) // a claimed row is in the index or no longer waiting
-	return failed && n == sweepPage, err
+	e.mu.Lock()
+	offered, failed := e.offered, e.idxFailed
+	e.mu.Unlock()
+	var direct []ID
+	switch {
+	case failed:
+		direct = dueBy(rows, now)
+	case !offered:
+		direct = dueBy(rows, now.Add(-2*e.opt.Poll))
+		if len(dueBy(rows, now.Add(-e.opt.Poll/2))) > 0 {
+			poke(e.rebuild) // the index should have offered these: it has lost entries
+		}
+	}
+	e.setOverdue(direct)
+	e.obs.swept(n, len(direct))
+	e.addToIndex(rows[len(direct):]) // a claimed row needs no entry, or gets one then
+	return failed && n == sweepPage, nil
 }
 
-// directly claims what is overdue without the index, as far as there are free
-// slots: all of it when the index fails, else what is overdue by more than two
-// polls and the index has had its chance. It returns whether the index fails and
-// how many rows, from the first on, were put to the store.
-func (e *engine) directly(rows []Entry, now time.Time) (failed bool, direct int, err error) {
-	e.mu.Lock()
-	offered, failed, room := e.offered, e.idxFailed, e.claims < maxClaims
-	paused := e.pause > e.clock.mono()
-	e.mu.Unlock()
-	if offered || !room || paused {
-		return failed, 0, nil
-	}
-	latest := now.Add(-2 * e.opt.Poll)
-	if failed {
-		latest = now
-	}
+// dueBy returns the ids of the rows, ordered by due time, that are due at or
+// before t.
+func dueBy(rows []Entry, t time.Time) []ID {
 	var ids []ID
 	for _, row := range rows {
-		if row.Due.After(latest) {
+		if row.Due.After(t) {
 			break
 		}
 		ids = append(ids, row.ID)
 	}
-	direct = e.slotsForDirect(len(ids))
-	if direct == 0 {
-		return failed, 0, nil
-	}
-	b := e.newBatch()
-	b.ids = ids[:direct]
-	return failed, direct, e.claim(b)
+	return ids
 }
 
-// slotsForDirect reserves up to n slots for a claim without the index and counts
-// it as in flight, or returns 0.
-func (e *engine) slotsForDirect(n int) int {
+// setOverdue leaves ids for dispatch to claim without the index.
+func (e *engine) setOverdue(ids []ID) {
+	e.mu.Lock()
+	e.overdue = ids
+	e.mu.Unlock()
+	if len(ids) > 0 {
+		poke(e.head)
+	}
+}
+
+// takeOverdue takes up to n of them.
+func (e *engine) takeOverdue(n int) []ID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n = min(n, e.limit, e.opt.Slots-e.used)
-	if n <= 0 {
-		return 0
-	}
-	e.used += n
-	e.claims++
-	return n
+	n = min(n, len(e.overdue))
+	ids := e.overdue[:n:n]
+	e.overdue = e.overdue[n:]
+	return ids
 }
 
 // horizonSweep pages through all waiting rows within the horizon and adds them to
 // the index, at once and again and again, until ctx is done: start-up load,
-// rebuild and repair.
+// repair and, when the near sweep has seen that the index lost entries, rebuild.
 func (e *engine) horizonSweep(ctx context.Context) {
+	const leastRebuild = 3 * time.Second // from the end of a sweep to a rebuild
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	for ctx.Err() == nil {
 		if err := e.sweepHorizon(ctx); err != nil {
@@ -98,7 +99,9 @@ func (e *engine) horizonSweep(ctx context.Context) {
 			continue
 		}
 		down.ok()
-		await(ctx, nil, e.opt.HorizonSweep)
+		gap := min(leastRebuild, e.opt.HorizonSweep)
+		await(ctx, nil, gap)
+		await(ctx, e.rebuild, e.opt.HorizonSweep-gap)
 	}
 }
 
