@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type caseT struct {
 	mu       sync.Mutex
 	failures []string
 	serial   int
+	cleanups []func()
 }
 
 // Failures beyond this many say nothing new.
@@ -39,6 +41,23 @@ func (c *caseT) Errorf(format string, args ...any) {
 
 // FailNow ends the goroutine that calls it.
 func (c *caseT) FailNow() { runtime.Goexit() }
+
+// cleanup has f called when the case has ended, the last one first.
+func (c *caseT) cleanup(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cleanups = append(c.cleanups, f)
+}
+
+func (c *caseT) cleanUp() {
+	c.mu.Lock()
+	list := c.cleanups
+	c.cleanups = nil
+	c.mu.Unlock()
+	for _, f := range slices.Backward(list) {
+		f()
+	}
+}
 
 // unique returns a name that is new in this case and short enough for a
 // Call.ID or a Lease.Holder.

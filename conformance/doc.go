@@ -12,7 +12,8 @@
 //
 // and learns what is right, what is wrong and which rule says so. [TestIndex]
 // is for a [core.TimeIndex], [TestStore] for a [core.Store], [TestClaimer] for
-// a [core.Claimer] that keeps no tasks of its own.
+// a [core.Claimer] that keeps no tasks of its own, [TestScheduler] for the main job
+// on a pair of one index and one store.
 //
 // Every case checks one rule, a MUST of the contract. The rule is printed when
 // the case fails and is set as the test attribute "dueclaim.rule", its group as

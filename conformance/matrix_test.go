@@ -6,6 +6,7 @@ import (
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/heapindex"
 )
 
 func TestMemoryKeepsTheContractOfAStore(t *testing.T) {
@@ -23,4 +24,18 @@ func TestMemoryKeepsTheContractOfAStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSchedulerDoesTheMainJob(t *testing.T) {
+	newHeap := func(*testing.T) core.TimeIndex { return heapindex.New() }
+	memory := func(*testing.T) core.Store { return claim.NewMemory(claim.MemoryOptions{}) }
+	t.Run("one heap shared", func(t *testing.T) {
+		conformance.TestScheduler(t, conformance.Pair{Name: "heap+memory", Index: newHeap, Store: memory})
+	})
+	t.Run("a heap a process", func(t *testing.T) {
+		conformance.TestScheduler(t, conformance.Pair{
+			Name: "heap+memory", Index: newHeap, Store: memory,
+			PeerIndex: func(t *testing.T, _ core.TimeIndex) core.TimeIndex { return newHeap(t) },
+		})
+	})
 }

@@ -124,6 +124,7 @@ func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testin
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer c.cleanUp()
 		defer func() {
 			if p := recover(); p != nil {
 				buf := make([]byte, 64<<10)
