@@ -79,6 +79,9 @@ func lockRow(t testing.TB, s *Store, id core.ID) (unlock func()) {
 // base is the made-up present of the tests.
 var base = time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
+// endOfTime is the last due time there is.
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
+
 func at(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 
 func task(id core.ID) core.Task {
