@@ -42,7 +42,8 @@ func alone(t *testing.T) {
 	t.Setenv("DUECLAIM_REQUIRE", "")
 }
 
-const redisPasses = `{'Action':'attr','Package':'p','Test':'TestR','Key':'dueclaim.backend','Value':'index:redis'}
+const redisPasses = `{'Action':'run','Package':'p','Test':'TestR'}
+{'Action':'attr','Package':'p','Test':'TestR','Key':'dueclaim.backend','Value':'index:redis'}
 {'Action':'run','Package':'p','Test':'TestR/a'}
 {'Action':'pass','Package':'p','Test':'TestR/a'}
 {'Action':'skip','Package':'p','Test':'TestR/b'}
@@ -84,6 +85,7 @@ func TestASkipOfAServerOutsideOfTheTableIsNamedToo(t *testing.T) {
 func TestAFailureIsShownWithItsOutputAndKeepsGoTestsStatus(t *testing.T) {
 	alone(t)
 	out, status := report(t, "3",
+		`{'Action':'run','Package':'p','Test':'TestF'}`,
 		`{'Action':'attr','Package':'p','Test':'TestF','Key':'dueclaim.backend','Value':'pair:heap+sqlite'}`,
 		`{'Action':'output','Package':'p','Test':'TestF/a','Output':'=== RUN   TestF/a\n'}`,
 		`{'Action':'output','Package':'p','Test':'TestF/a','Output':'    got 1, want 2\n'}`,
@@ -157,6 +159,18 @@ func TestARunWithoutTestsFails(t *testing.T) {
 	out, status := report(t, "0", `{'Action':'skip','Package':'p'}`)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "failed: no test ran")
+}
+
+func TestASlashInASubtestsOwnNameMakesNoTestOfItsOwn(t *testing.T) {
+	alone(t)
+	out, status := report(t, "0",
+		`{'Action':'run','Package':'p','Test':'TestS'}`,
+		`{'Action':'run','Package':'p','Test':'TestS/a/b/c'}`,
+		`{'Action':'pass','Package':'p','Test':'TestS/a/b/c'}`,
+		`{'Action':'pass','Package':'p','Test':'TestS'}`,
+		`{'Action':'pass','Package':'p'}`)
+	require.Zero(t, status)
+	require.Contains(t, out, "\n1 passed, 0 failed, 0 skipped\n")
 }
 
 func TestOutputThatIsNoEventIsPassedOn(t *testing.T) {

@@ -77,7 +77,9 @@ func (r *testRun) testEvent(p *testPackage, e event) {
 	}
 }
 
-// testOf finds a test, or makes it together with its parents.
+// testOf finds a test, or makes it and hangs it below its parent, which began
+// before. A subtest's own name may have slashes, so the parent is the longest
+// beginning of the name that is a test.
 func (r *testRun) testOf(p *testPackage, name string) *testCase {
 	if t := p.tests[name]; t != nil {
 		return t
@@ -86,9 +88,11 @@ func (r *testRun) testOf(p *testPackage, name string) *testCase {
 	p.tests[name] = t
 	p.order = append(p.order, t)
 	r.tests = append(r.tests, t)
-	if cut := strings.LastIndexByte(name, '/'); cut > 0 {
-		parent := r.testOf(p, name[:cut])
-		parent.children = append(parent.children, t)
+	for cut := strings.LastIndexByte(name, '/'); cut > 0; cut = strings.LastIndexByte(name[:cut], '/') {
+		if parent := p.tests[name[:cut]]; parent != nil {
+			parent.children = append(parent.children, t)
+			break
+		}
 	}
 	return t
 }
