@@ -109,6 +109,19 @@ var storeDoubles = []double{
 	{bug: "purge limit ignored", want: "purge/limit"},
 }
 
+// pairDoubles are broken stores and indexes as the scheduler meets them; each is
+// run through the case meant for it only.
+var pairDoubles = []double{
+	{bug: "cancel leaves the pending", want: "run/changes-honoured"},
+	{bug: "retry due at once", want: "run/failures"},
+	{bug: "crashes not counted", want: "tick/made-up-time"},
+	{bug: "waiting hides all", want: "sweep/index-lost"},
+	{bug: "release counts the attempt", want: "drain/gives-back"},
+	{bug: "leases ignored", want: "crash/taken-over"},
+	{bug: "token ignored", want: "crash/taken-over"},
+	{bug: "claim grants the done", want: "run/each-once"},
+}
+
 // heavy cases are run for a double only where they are meant for it.
 var heavy = []string{
 	"claim/large-bytes", "claim/one-winner", "claim/take-over-one-winner", "claim/against-settle",
@@ -185,4 +198,23 @@ func TestEachBrokenStoreFailsTheCaseMeantForIt(t *testing.T) {
 		})
 	}
 	t.Logf("broken stores: %d of %d caught", caught, len(storeDoubles))
+}
+
+func naivePair(bug string) conformance.Pair {
+	store, index := naiveStoreBackend(bug, false), naiveIndexBackend(bug)
+	return conformance.Pair{Index: index.New, PeerIndex: index.Peer, Store: store.New}
+}
+
+func TestTheMainJobOnRightNaiveParts(t *testing.T) { conformance.TestScheduler(t, naivePair("")) }
+
+func TestEachBrokenPairFailsTheCaseMeantForIt(t *testing.T) {
+	caught := 0
+	for _, d := range pairDoubles {
+		t.Run(d.bug, func(t *testing.T) {
+			if d.check(t, conformance.PairFailures(t, naivePair(d.bug), func(name string) bool { return name == d.want })) {
+				caught++
+			}
+		})
+	}
+	t.Logf("broken pairs: %d of %d caught", caught, len(pairDoubles))
 }

@@ -18,6 +18,11 @@ func StoreFailures(t *testing.T, store Store, only func(name string) bool) map[s
 	return collect(newSettings(store.provides(), store.Skip), only, func(s settings) { testStore(t, store, s) })
 }
 
+// PairFailures returns the cases that pair fails, by name, with their texts.
+func PairFailures(t *testing.T, pair Pair, only func(name string) bool) map[string]string {
+	return collect(newSettings(nil, pair.Skip), only, func(s settings) { testScheduler(t, pair, s) })
+}
+
 func collect(s settings, only func(name string) bool, run func(settings)) map[string]string {
 	failures := map[string]string{}
 	s.only = only
@@ -49,9 +54,10 @@ func CheckSkips(skip map[string]string, known []string) error {
 	return settings{skip: skip}.skips(known)
 }
 
-// CaseNames returns the names of all cases of TestIndex and of TestStore.
-func CaseNames() (index, store []string) {
-	return names(indexCases()), append(names(claimerCases()), names(storeCases())...)
+// CaseNames returns the names of all cases of TestIndex, TestStore and
+// TestScheduler.
+func CaseNames() (index, store, pair []string) {
+	return names(indexCases()), append(names(claimerCases()), names(storeCases())...), names(pairCases)
 }
 
 // Rules returns all cases' rules by suite and name.
@@ -65,6 +71,9 @@ func Rules() map[string]string {
 	}
 	for _, c := range storeCases() {
 		rules["store "+c.name] = c.rule
+	}
+	for _, c := range pairCases {
+		rules["pair "+c.name] = c.rule
 	}
 	return rules
 }

@@ -156,6 +156,12 @@ func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
 	if s.is("take-over by a clock") {
 		now = time.Now()
 	}
+	if s.is("leases ignored") {
+		now = endOfDays
+	}
+	if s.is("claim grants the done") && r != nil && r.state == "done" {
+		r.state = "pending"
+	}
 	switch {
 	case r == nil || !r.live():
 		return core.Claimed{ID: id, Verdict: core.Gone}
@@ -192,6 +198,8 @@ func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
 	}
 	return c
 }
+
+var endOfDays = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 func (s *naiveStore) holds(r *naiveRow, g core.Grant) bool {
 	return r != nil && (r.token == g.Token || s.is("token ignored")) &&
@@ -259,6 +267,9 @@ func (s *naiveStore) settle(now time.Time, x core.Settlement, r *naiveRow) {
 		s.finish(x.Grant.ID, r, "dead", now)
 	case core.Retry:
 		r.state, r.due = "pending", s.time(x.Due)
+		if s.is("retry due at once") {
+			r.due = now
+		}
 		if !s.is("retry keeps Task.Due") {
 			r.task.Due = r.due
 		}
@@ -295,7 +306,10 @@ func (s *naiveStore) Waiting(ctx context.Context, now time.Time, after core.Entr
 	slices.SortFunc(list, compare)
 	hidden := func(entry core.Entry) bool {
 		r := s.row(entry.ID)
-		return r.heldAt(now) && !s.is("waiting shows the held") || s.is("waiting hides the lapsed") && r.state == "running"
+		return r.heldAt(now) && !s.is("waiting shows the held") && !s.is("leases ignored") || s.is("waiting hides the lapsed") && r.state == "running"
+	}
+	if s.is("waiting hides all") {
+		return nil, nil
 	}
 	if s.is("limit counts the held") {
 		list = list[:min(limit, len(list))]
@@ -329,7 +343,7 @@ func (s *naiveStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) (
 				if s.is("cancel by state alone") {
 					r.wasRunning = r.state == "running"
 				}
-				if !r.wasRunning || !s.is("cancel leaves the running") {
+				if !(r.wasRunning && s.is("cancel leaves the running") || s.is("cancel leaves the pending")) {
 					s.finish(id, r, "cancelled", now)
 				}
 			}

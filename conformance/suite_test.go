@@ -11,8 +11,8 @@ import (
 )
 
 func TestEachCaseHasANameOfItsOwnAndARule(t *testing.T) {
-	index, store := conformance.CaseNames()
-	for _, list := range [][]string{index, store} {
+	index, store, pair := conformance.CaseNames()
+	for _, list := range [][]string{index, store, pair} {
 		seen := map[string]bool{}
 		for _, name := range list {
 			assert.False(t, seen[name], "two cases are named %q", name)
@@ -36,12 +36,15 @@ func TestAwkwardIDsAreLegalAndDistinct(t *testing.T) {
 }
 
 func TestDoublesNameRealCases(t *testing.T) {
-	index, store := conformance.CaseNames()
+	index, store, pair := conformance.CaseNames()
 	for _, d := range indexDoubles {
 		assert.Contains(t, index, d.want, d.bug)
 	}
 	for _, d := range storeDoubles {
 		assert.Contains(t, store, d.want, d.bug)
+	}
+	for _, d := range pairDoubles {
+		assert.Contains(t, pair, d.want, d.bug)
 	}
 	for _, name := range heavy {
 		assert.Contains(t, append(index, store...), name)
@@ -49,7 +52,7 @@ func TestDoublesNameRealCases(t *testing.T) {
 }
 
 func TestASkipNeedsARealNameAndAReason(t *testing.T) {
-	index, _ := conformance.CaseNames()
+	index, _, _ := conformance.CaseNames()
 	require.NoError(t, conformance.CheckSkips(map[string]string{"due/order": "no order here"}, index))
 	require.ErrorContains(t, conformance.CheckSkips(map[string]string{"due/ordr": "no order here"}, index), `unknown case "due/ordr"`)
 	require.ErrorContains(t, conformance.CheckSkips(map[string]string{"due/order": ""}, index), "has no reason")
