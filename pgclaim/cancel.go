@@ -13,7 +13,7 @@ WITH picked AS MATERIALIZED (
   SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {live}
-       FOR NO KEY UPDATE) AS r)
+       FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t
    SET status = 'cancelled', due = NULL, finished_at = $3::bigint,
        lease_until = CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END
@@ -26,7 +26,7 @@ WITH picked AS MATERIALIZED (
   SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {live}
-       FOR UPDATE) AS r)
+       FOR UPDATE SKIP LOCKED) AS r)
 DELETE FROM {table} AS t
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND {live}
 RETURNING t.id, 'cancelled'::text, CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END`
@@ -35,9 +35,9 @@ const seeAllSQL = `
 SELECT t.id, t.status, t.lease_until, coalesce(t.due, 0) FROM {table} AS t
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`
 
-// Cancel implements core.Store. It waits for locked rows until ctx is done. A
-// row that a trigger or a row security policy doesn't let change fails with
-// core.ErrBusy and has no Fate.
+// Cancel implements core.Store: one round trip when every id was live, a second
+// one to see what the others were. A row that is locked, or that a trigger or a
+// row security policy doesn't let change, fails with core.ErrBusy and has no Fate.
 func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -9,16 +9,21 @@
 // pgx.QueryExecModeCacheStatement (the default of pgx), the store's own
 // statements run in pgx.QueryExecModeCacheDescribe instead: a named prepared
 // statement is planned once for all, and a plan made while the table was empty
-// would read the whole table after a burst of inserts.
+// would read the whole table after a burst of inserts. (pgx.QueryExecModeExec
+// instead where the driver is wrapped in another one that hides the mode.)
 //
 // # Locks
 //
-// Claim, Extend, Settle and Purge pass over rows that are locked by another
-// transaction and never wait. Insert, Cancel, Reschedule, InsertTx and SettleTx
-// wait for a locked row until ctx is done; pgx then closes the connection, and a
-// transaction on it is lost. All of them lock rows in the order of their ids, so
-// that they don't deadlock with one another; a caller's transaction that locks
-// more can, and gets 40P01.
+// The store's calls pass over rows that are locked by another transaction and say
+// so; they never wait for them, since a statement that still waits when its caller
+// has given up may take effect later. There is one exception: an insert waits,
+// until ctx is done, for another transaction that has inserted or replaced the same
+// id and not yet committed. In the caller's transaction SettleTx waits for a locked
+// row as well. When ctx is done pgx closes the connection, and the transaction on it
+// is lost.
+//
+// All statements lock rows in the order of their ids, so that they don't deadlock
+// with one another; a caller's transaction that locks more can, and gets 40P01.
 //
 // # Isolation
 //

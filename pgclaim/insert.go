@@ -96,9 +96,9 @@ func (s *Store) seeInserts(ctx context.Context, r runner, call core.Call, left o
 		}
 		return nil
 	})
-	// A live row that went away between the two statements, or was never there.
+	// Rows that went away between the two statements: the next try makes them.
 	for id, place := range left {
-		gone := fmt.Errorf("%w, or a trigger or a row security policy kept it out", core.ErrExists)
+		gone := fmt.Errorf("%w, was deleted at this moment, or is kept out by a trigger or a row security policy", core.ErrBusy)
 		failed = append(failed, core.ItemError{Index: place, ID: core.ID(id), Err: gone})
 	}
 	return failed, err

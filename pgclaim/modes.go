@@ -3,6 +3,7 @@ package pgclaim
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
 	"sync/atomic"
 
@@ -12,16 +13,18 @@ import (
 
 // modes decides in which query exec mode the store's statements run: in the
 // pool's own, except that CacheStatement becomes CacheDescribe (same wire format,
-// one round trip too, but planned for each call). The first arguments of a pgx
-// query, through database/sql as well, may name its mode.
+// one round trip too, but planned for each call), and that a mode which can't be
+// known becomes Exec (planned for each call too; values travel as text). The first
+// arguments of a pgx query, through database/sql as well, may name its mode.
 type modes struct {
-	// known is 0 until the pool's mode is known, else keep or describe.
-	known atomic.Int32
+	choice atomic.Int32
 }
 
 const (
-	keep int32 = iota + 1
+	unknown int32 = iota // not looked yet
+	keep
 	describe
+	exec
 )
 
 func modesOf(config *pgx.ConnConfig) *modes {
@@ -31,17 +34,19 @@ func modesOf(config *pgx.ConnConfig) *modes {
 }
 
 func (m *modes) set(config *pgx.ConnConfig) {
-	choice := keep
-	if config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.DescriptionCacheCapacity > 0 {
-		choice = describe
+	switch {
+	case config.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement:
+		m.choice.Store(keep)
+	case config.DescriptionCacheCapacity > 0:
+		m.choice.Store(describe)
+	default:
+		m.choice.Store(exec)
 	}
-	m.known.Store(choice)
 }
 
-// learn looks at a connection of db, once. Where the driver is wrapped, the
-// pool's own mode stays.
+// learn looks at a connection of db, once.
 func (m *modes) learn(ctx context.Context, db *sql.DB) error {
-	if m.known.Load() != 0 {
+	if m.choice.Load() != unknown {
 		return nil
 	}
 	conn, err := db.Conn(ctx)
@@ -50,10 +55,18 @@ func (m *modes) learn(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	err = conn.Raw(func(driverConn any) error {
+		// Wrappers (of tracers, for one) show what they wrap by this method.
+		for {
+			w, ok := driverConn.(interface{ Raw() sqldriver.Conn })
+			if !ok {
+				break
+			}
+			driverConn = w.Raw()
+		}
 		if c, ok := driverConn.(*stdlib.Conn); ok {
 			m.set(c.Conn().Config())
 		} else {
-			m.known.Store(keep)
+			m.choice.Store(exec)
 		}
 		return nil
 	})
@@ -65,8 +78,12 @@ func (m *modes) learn(ctx context.Context, db *sql.DB) error {
 
 // override is what to put before a statement's arguments.
 func (m *modes) override() []any {
-	if m.known.Load() == describe {
+	switch m.choice.Load() {
+	case keep:
+		return nil
+	case describe:
 		return []any{pgx.QueryExecModeCacheDescribe}
+	default:
+		return []any{pgx.QueryExecModeExec}
 	}
-	return nil
 }

@@ -14,7 +14,7 @@ WITH picked AS MATERIALIZED (
     SELECT t.id FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND t.status = 'pending'
        AND (a.old = -1 OR coalesce(t.due, -2) = a.old) AND coalesce(t.due, -2) <> a.new
-       FOR NO KEY UPDATE) AS r)
+       FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t SET due = a.new, planned = a.new
   FROM picked AS a
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.status = 'pending'
@@ -24,7 +24,8 @@ RETURNING t.id`
 // anyDue stands for a Move's zero From.
 const anyDue = -1
 
-// Reschedule implements core.Store. It waits for locked rows until ctx is done.
+// Reschedule implements core.Store: one round trip when all moved, a second one to
+// see why not. A locked row fails with core.ErrBusy.
 func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
 	if len(moves) == 0 {
 		return nil
