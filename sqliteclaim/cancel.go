@@ -2,6 +2,7 @@ package sqliteclaim
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -69,9 +70,8 @@ func (s *Store) cancelIn(ctx context.Context, q querier, now time.Time, ids []co
 }
 
 const rescheduleSQL = `
-UPDATE $table AS t SET due = j.due, planned = j.due
-FROM (SELECT value ->> 0 AS id, value ->> 1 AS before, value ->> 2 AS due FROM json_each(?2)) AS j
-WHERE t.queue = ?1 AND t.id = j.id AND t.status = 'pending' AND t.due <> j.due AND t.due = coalesce(j.before, t.due)`
+UPDATE $table SET due = ?3, planned = ?3
+WHERE queue = ?1 AND id = ?2 AND status = 'pending' AND due <> ?3 AND due = coalesce(?4, due)`
 
 const rescheduledSQL = `
 SELECT id, status, coalesce(due, 0) FROM $table
@@ -94,36 +94,21 @@ func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) 
 }
 
 func (s *Store) rescheduleIn(ctx context.Context, q querier, moves []core.Move) ([]core.ItemError, error) {
-	var batch array
-	ids := make([]core.ID, len(moves))
+	b := newBatch(q)
+	defer b.close()
+	var refused []int
 	for i, m := range moves {
-		ids[i] = m.ID
-		if m.ID.Check() != nil {
-			continue
+		from := sql.NullInt64{Int64: m.From.UnixMilli(), Valid: !m.From.IsZero()}
+		n, err := b.run(ctx, s.sql.reschedule, s.queue, string(m.ID), m.To.UnixMilli(), from)
+		if err != nil {
+			return nil, err
 		}
-		batch.open()
-		batch.text(string(m.ID))
-		if m.From.IsZero() {
-			batch.null()
-		} else {
-			batch.int(m.From.UnixMilli())
-		}
-		batch.int(m.To.UnixMilli())
-		batch.close()
-	}
-	n, err := changed(ctx, q, s.sql.reschedule, s.queue, batch.done())
-	if err != nil || n == len(moves) {
-		return nil, err
-	}
-	rows, err := s.readBack(ctx, q, s.sql.rescheduled, ids, func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Due} })
-	if err != nil {
-		return nil, err
-	}
-	var errs []core.ItemError
-	for i, m := range moves {
-		if err := rows[m.ID].Rescheduled(m); err != nil {
-			errs = append(errs, core.ItemError{Index: i, ID: m.ID, Err: err})
+		if n == 0 {
+			refused = append(refused, i)
 		}
 	}
-	return errs, nil
+	return s.reasons(ctx, q, s.sql.rescheduled, refused,
+		func(i int) core.ID { return moves[i].ID },
+		func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Due} },
+		func(r claim.Row, i int) error { return r.Rescheduled(moves[i]) })
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
+// The + keeps the planner from the index on due, in which all that is due stands.
 const claimSQL = `
 UPDATE $table SET
 	status = 'running', token = token + 1, holder = ?3, lease_until = ?4,
 	attempts = attempts + 1, crashes = crashes + (status = 'running')
-WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2)) AND due <= ?5
+WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2)) AND +due <= ?5
 	AND (status = 'pending' OR (status = 'running' AND lease_until < ?6 AND holder <> ?3))
 RETURNING id, status, holder, lease_until, token, planned, attempts, crashes, max_attempts, kind, payload, meta`
 
@@ -76,9 +77,8 @@ func (s *Store) claimIn(ctx context.Context, q querier, ids []core.ID, lease cor
 }
 
 const extendSQL = `
-UPDATE $table AS t SET lease_until = max(t.lease_until, ?3)
-FROM (SELECT value ->> 0 AS id, value ->> 1 AS token, value ->> 2 AS holder FROM json_each(?2)) AS j
-WHERE t.queue = ?1 AND t.id = j.id AND t.status = 'running' AND t.token = j.token AND t.holder = j.holder`
+UPDATE $table SET lease_until = max(lease_until, ?5)
+WHERE queue = ?1 AND id = ?2 AND status = 'running' AND token = ?3 AND holder = ?4`
 
 const extendedSQL = `
 SELECT id, status, token, holder, lease_until FROM $table
@@ -101,37 +101,22 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 }
 
 func (s *Store) extendIn(ctx context.Context, q querier, grants []core.Grant, until time.Time) ([]core.ItemError, error) {
-	var batch array
-	ids := make([]core.ID, len(grants))
+	b := newBatch(q)
+	defer b.close()
+	var refused []int
 	for i, g := range grants {
-		ids[i] = g.ID
-		if g.ID.Check() == nil {
-			batch.open()
-			batch.grant(g)
-			batch.close()
+		n, err := b.run(ctx, s.sql.extend, s.queue, string(g.ID), g.Token, g.Holder, millis(until))
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			refused = append(refused, i)
 		}
 	}
-	n, err := changed(ctx, q, s.sql.extend, s.queue, batch.done(), millis(until))
-	if err != nil || n == len(grants) {
-		return nil, err
-	}
-	rows, err := s.readBack(ctx, q, s.sql.extended, ids, func(r *claim.Row) []any {
-		return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Token, &r.Holder, &r.LeaseUntil}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var errs []core.ItemError
-	for i, g := range grants {
-		if err := rows[g.ID].Extended(g, until); err != nil {
-			errs = append(errs, core.ItemError{Index: i, ID: g.ID, Err: err})
-		}
-	}
-	return errs, nil
-}
-
-func (a *array) grant(g core.Grant) {
-	a.text(string(g.ID))
-	a.int(g.Token)
-	a.text(g.Holder)
+	return s.reasons(ctx, q, s.sql.extended, refused,
+		func(i int) core.ID { return grants[i].ID },
+		func(r *claim.Row) []any {
+			return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Token, &r.Holder, &r.LeaseUntil}
+		},
+		func(r claim.Row, i int) error { return r.Extended(grants[i], until) })
 }

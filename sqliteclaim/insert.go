@@ -86,50 +86,26 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 	return batchError(failed)
 }
 
-// insertInto inserts a chunk and returns the refusals by place in it. It sends a
-// row a statement: SQLite is in the process, there is no round trip to save.
+// insertInto inserts a chunk and returns the refusals by place in it.
 func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks []core.Task) ([]core.ItemError, error) {
-	insert, err := q.PrepareContext(ctx, s.sql.insert)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = insert.Close() }()
-	// Between BEGIN and COMMIT nothing waits for a lock, and a context that can't
-	// end spares the driver a goroutine a row.
-	row := context.WithoutCancel(ctx)
-	now := call.Now.UnixMilli()
+	b := newBatch(q)
+	defer b.close()
 	var refused []int
-	var ids []core.ID
 	for i := range tasks {
 		t := &tasks[i]
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		result, err := insert.ExecContext(row, s.queue, now, call.ID,
+		n, err := b.run(ctx, s.sql.insert, s.queue, call.Now.UnixMilli(), call.ID,
 			string(t.ID), t.Due.UnixMilli(), t.MaxAttempts, t.Kind, t.Payload, t.Meta)
 		if err != nil {
 			return nil, err
 		}
-		if n, err := result.RowsAffected(); err != nil {
-			return nil, err
-		} else if n == 0 {
-			refused, ids = append(refused, i), append(ids, t.ID)
+		if n == 0 {
+			refused = append(refused, i)
 		}
 	}
-	if len(refused) == 0 {
-		return nil, nil
-	}
-	rows, err := s.readBack(ctx, q, s.sql.inserted, ids, func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.CallID} })
-	if err != nil {
-		return nil, err
-	}
-	var errs []core.ItemError
-	for _, i := range refused {
-		if err := rows[tasks[i].ID].Inserted(call); err != nil {
-			errs = append(errs, core.ItemError{Index: i, ID: tasks[i].ID, Err: err})
-		}
-	}
-	return errs, nil
+	return s.reasons(ctx, q, s.sql.inserted, refused,
+		func(i int) core.ID { return tasks[i].ID },
+		func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.CallID} },
+		func(r claim.Row, i int) error { return r.Inserted(call) })
 }
 
 func taskBytes(t core.Task) int { return len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.Meta) }

@@ -74,7 +74,12 @@ func (s *Store) Migrate(ctx context.Context) error {
 
 func (s *Store) migrate(ctx context.Context) error {
 	// The usual case needs no lock.
-	if version, err := s.version(ctx, s.db); err != nil || version == schemaVersion {
+	var version int
+	err := s.wait(ctx, func() (err error) {
+		version, err = s.version(ctx, s.db)
+		return err
+	})
+	if err != nil || version == schemaVersion {
 		return err
 	}
 	return s.write(ctx, func(q querier) error {

@@ -23,15 +23,14 @@ func checkTable(table string) error {
 // quoted returns the table's name, or that of one of its companions, quoted.
 func quoted(table, suffix string) string { return claim.QuoteTable(table+suffix, '"') }
 
-// statements are the texts of all statements on one table. Batches come as one
-// JSON parameter: the text of a statement doesn't depend on the batch's size, and
-// ids are looked up by primary key one after the other.
+// statements are the texts of all statements on one table. A list of ids comes as
+// one JSON parameter: the text doesn't depend on how many there are.
 type statements struct {
 	insert, inserted        string
 	claim, claimed          string
 	extend, extended        string
-	settle, settled         string
-	deleteDone              string
+	done, deleteDone, dead  string
+	retry, release, settled string
 	cancel, cancelled       string
 	deleteCancelled         string
 	reschedule, rescheduled string
@@ -44,7 +43,8 @@ func newStatements(table string) statements {
 		insert: text(insertSQL), inserted: text(insertedSQL),
 		claim: text(claimSQL), claimed: text(claimedSQL),
 		extend: text(extendSQL), extended: text(extendedSQL),
-		settle: text(settleSQL), settled: text(settledSQL), deleteDone: text(deleteDoneSQL),
+		done: text(doneSQL), deleteDone: text(deleteDoneSQL), dead: text(deadSQL),
+		retry: text(retrySQL), release: text(releaseSQL), settled: text(settledSQL),
 		cancel: text(cancelSQL), cancelled: text(cancelledSQL), deleteCancelled: text(deleteCancelledSQL),
 		reschedule: text(rescheduleSQL), rescheduled: text(rescheduledSQL),
 		waiting: text(waitingSQL), purge: text(purgeSQL),

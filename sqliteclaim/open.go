@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -17,10 +16,13 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// The settings of each connection that Open makes. busy_timeout is how long a
-// statement waits for another process's transaction, unless its context ends
-// before. foreign_keys is for the user's own tables in the file.
-const settings = "?_txlock=immediate&_busy_timeout=10000&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
+// The settings of each connection that Open makes; journal_mode is one of the
+// file, see useWAL. foreign_keys is for the user's own tables in the file.
+const settings = "?_txlock=immediate&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
+
+// usersSettings are added for the connections of Store.DB. Those that the Store
+// itself works on wait for locks in Store.wait.
+const usersSettings = "&_busy_timeout=10000"
 
 // Open opens the SQLite file at path, creating it when it isn't there, with the
 // settings that the protocol needs: WAL, synchronous FULL, immediate transactions,
@@ -51,14 +53,19 @@ func open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One writer at a time is all that a file has.
 	db.SetMaxOpenConns(1)
+	users, err := sql.Open("sqlite", dsn+usersSettings)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	s, err := newStore(db, options)
 	if err == nil {
-		s.owned = true
+		s.users, s.patient = users, true
 		err = s.prepare(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close(), users.Close())
 	}
 	return s, nil
 }
@@ -101,36 +108,28 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	// SQLite opens a file that it may not write to for reading, without a word.
-	err := s.write(ctx, func(querier) error { return nil })
+	// Whoever is refused for its lock's sake could write.
+	hasty := *s
+	hasty.patient = false
+	err := hasty.write(ctx, func(querier) error { return nil })
 	if code(err) == sqlite3.SQLITE_BUSY {
-		return nil // somebody else is writing for long; so the file can be written to
+		return nil
 	}
 	return err
 }
 
-// useWAL changes the journal mode. SQLite refuses that at once, without the busy
-// time-out, while another connection holds a lock, as when several processes
-// start together on a new file.
+// useWAL changes the journal mode. While another connection has a lock SQLite
+// refuses that, whatever the busy time-out, as when several processes start
+// together on a new file.
 func (s *Store) useWAL(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	for {
-		var mode string
-		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
-		switch {
-		case err == nil && mode == "wal":
-			return nil
-		case err == nil:
-			return fmt.Errorf("journal_mode is %q after PRAGMA journal_mode = WAL; is the file on a disk of this host?", mode)
-		case code(err) != sqlite3.SQLITE_BUSY:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(10 * time.Millisecond):
-		}
+	var mode string
+	err := s.wait(ctx, func() error {
+		return s.db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	})
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("journal_mode is %q after PRAGMA journal_mode = WAL; is the file on a disk of this host?", mode)
 	}
+	return err
 }
 
 // verify checks a database of the caller's.

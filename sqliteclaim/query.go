@@ -33,16 +33,6 @@ func each(ctx context.Context, q interface {
 	return rows.Err()
 }
 
-// changed runs a statement and returns how many rows it changed.
-func changed(ctx context.Context, q querier, query string, args ...any) (int, error) {
-	result, err := q.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
 // readBack reads rows by their ids, with a query of the columns that dest names,
 // in that order; the first two parameters are the queue and the ids.
 func (s *Store) readBack(ctx context.Context, q querier, query string, ids []core.ID, dest func(*claim.Row) []any, args ...any) (map[core.ID]claim.Row, error) {
@@ -56,4 +46,30 @@ func (s *Store) readBack(ctx context.Context, q querier, query string, ids []cor
 		return nil
 	}, append([]any{s.queue, idArray(ids)}, args...)...)
 	return rows, err
+}
+
+// reasons reads back the items that a statement did not change and says why, by
+// place in the batch: what reason answers, unless that is nil.
+func (s *Store) reasons(ctx context.Context, q querier, query string, unchanged []int, id func(i int) core.ID,
+	columns func(*claim.Row) []any, reason func(r claim.Row, i int) error,
+) ([]core.ItemError, error) {
+	if len(unchanged) == 0 {
+		return nil, nil
+	}
+	ids := make([]core.ID, len(unchanged))
+	for k, i := range unchanged {
+		ids[k] = id(i)
+	}
+	rows, err := s.readBack(ctx, q, query, ids, columns)
+	if err != nil {
+		return nil, err
+	}
+	var errs []core.ItemError
+	for k, i := range unchanged {
+		// A row that isn't there is the zero Row, which is in no state.
+		if err := reason(rows[ids[k]], i); err != nil {
+			errs = append(errs, core.ItemError{Index: i, ID: ids[k], Err: err})
+		}
+	}
+	return errs, nil
 }

@@ -10,25 +10,16 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// One statement for all outcomes: what differs between them comes with the item.
-const settleSQL = `
-UPDATE $table AS t SET
-	status = j.status, due = j.due, planned = coalesce(j.planned, t.planned), lease_until = 0,
-	attempts = t.attempts - j.released, last_error = coalesce(j.error, t.last_error), finished_at = j.finished
-FROM (
-	SELECT value ->> 0 AS id, value ->> 1 AS token, value ->> 2 AS holder, value ->> 3 AS status, value ->> 4 AS due,
-		value ->> 5 AS planned, value ->> 6 AS released, value ->> 7 AS error, value ->> 8 AS finished
-	FROM json_each(?2)
-) AS j
-WHERE t.queue = ?1 AND t.id = j.id AND t.status = 'running' AND t.token = j.token AND t.holder = j.holder`
+// The guard of every settlement: the newest grant, not ended yet.
+const heldSQL = ` WHERE queue = ?1 AND id = ?2 AND status = 'running' AND token = ?3 AND holder = ?4`
 
-// A DELETE has no FROM. The ids are looked up first; then each row's grant is
-// looked up among those asked for.
-const deleteDoneSQL = `
-DELETE FROM $table
-WHERE queue = ?1 AND id IN (SELECT value ->> 0 FROM json_each(?2)) AND status = 'running'
-	AND (id, token, holder) IN (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2))
-RETURNING id`
+const (
+	doneSQL       = `UPDATE $table SET status = 'done', due = NULL, lease_until = 0, finished_at = ?5` + heldSQL
+	deleteDoneSQL = `DELETE FROM $table` + heldSQL
+	deadSQL       = `UPDATE $table SET status = 'dead', due = NULL, lease_until = 0, finished_at = ?5, last_error = ?6` + heldSQL
+	retrySQL      = `UPDATE $table SET status = 'pending', due = ?5, planned = ?5, lease_until = 0, last_error = ?6` + heldSQL
+	releaseSQL    = `UPDATE $table SET status = 'pending', due = ?5, lease_until = 0, attempts = attempts - 1` + heldSQL
+)
 
 const settledSQL = `
 SELECT id, status, token, holder FROM $table
@@ -84,105 +75,45 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 }
 
 func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settlements []core.Settlement) ([]core.ItemError, error) {
-	var updates, deletes array
-	ids := make([]core.ID, len(settlements))
-	updated := 0
-	for i, item := range settlements {
-		ids[i] = item.Grant.ID
-		switch {
-		case item.Grant.ID.Check() != nil:
-		case item.Outcome == core.Done && s.delete:
-			deletes.open()
-			deletes.grant(item.Grant)
-			deletes.close()
-		default:
-			updates.open()
-			updates.settlement(now.UnixMilli(), item)
-			updates.close()
-			updated++
-		}
-	}
-	deleted := map[core.ID]bool{}
-	if len(deletes) > 0 {
-		err := each(ctx, q, s.sql.deleteDone, func(scan scanner) error {
-			var id core.ID
-			err := scan(&id)
-			deleted[id] = true
-			return err
-		}, s.queue, deletes.done())
+	b := newBatch(q)
+	defer b.close()
+	var refused []int
+	for i := range settlements {
+		n, err := s.settleOne(ctx, b, now, &settlements[i])
 		if err != nil {
 			return nil, err
 		}
-	}
-	if updated > 0 {
-		n, err := changed(ctx, q, s.sql.settle, s.queue, updates.done())
-		if err != nil {
-			return nil, err
-		}
-		updated = n
-	}
-	if updated+len(deleted) == len(settlements) {
-		return nil, nil
-	}
-	rows, err := s.readBack(ctx, q, s.sql.settled, ids, func(r *claim.Row) []any {
-		return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Token, &r.Holder}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var errs []core.ItemError
-	for i, item := range settlements {
-		if deleted[item.Grant.ID] {
-			continue
-		}
-		if err := settled(rows, item.Grant); err != nil {
-			errs = append(errs, core.ItemError{Index: i, ID: item.Grant.ID, Err: err})
+		if n == 0 {
+			refused = append(refused, i)
 		}
 	}
-	return errs, nil
+	return s.reasons(ctx, q, s.sql.settled, refused,
+		func(i int) core.ID { return settlements[i].Grant.ID },
+		func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Token, &r.Holder} },
+		func(r claim.Row, i int) error {
+			if r.Status == "" {
+				return core.ErrLeaseLost
+			}
+			return r.Settled(settlements[i].Grant)
+		})
 }
 
-func settled(rows map[core.ID]claim.Row, g core.Grant) error {
-	r, ok := rows[g.ID]
-	if !ok {
-		return core.ErrLeaseLost
-	}
-	return r.Settled(g)
-}
-
-// settlement appends the columns that settleSQL reads.
-func (a *array) settlement(now int64, s core.Settlement) {
-	a.grant(s.Grant)
-	switch s.Outcome {
-	case core.Retry:
-		due := millis(s.Due)
-		a.text(string(claim.Pending))
-		a.int(due)
-		a.int(due)
-		a.int(0)
-		a.text(s.Err)
-		a.null()
-	case core.Released:
-		a.text(string(claim.Pending))
-		a.int(millis(s.Due))
-		a.null()
-		a.int(1)
-		a.null()
-		a.null()
+func (s *Store) settleOne(ctx context.Context, b *batch, now time.Time, item *core.Settlement) (int64, error) {
+	g := item.Grant
+	switch item.Outcome {
+	case core.Done:
+		if s.delete {
+			return b.run(ctx, s.sql.deleteDone, s.queue, string(g.ID), g.Token, g.Holder)
+		}
+		return b.run(ctx, s.sql.done, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli())
 	case core.DeadLetter:
-		a.text(string(claim.DeadState))
-		a.null()
-		a.null()
-		a.int(0)
-		a.text(s.Err)
-		a.int(now)
+		return b.run(ctx, s.sql.dead, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli(), item.Err)
+	case core.Retry:
+		return b.run(ctx, s.sql.retry, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due), item.Err)
+	case core.Released:
+		return b.run(ctx, s.sql.release, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due))
 	default:
-		a.text(string(claim.DoneState))
-		a.null()
-		a.null()
-		a.int(0)
-		a.null()
-		a.int(now)
+		return 0, fmt.Errorf("%w: outcome %s of id %q", core.ErrInvalid, item.Outcome, g.ID)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -30,12 +30,13 @@ type Options struct {
 // safe for concurrent use. Calls fail with SQLITE_BUSY when other processes hold
 // the file's write lock for longer than the busy time-out; core repeats them.
 type Store struct {
-	db     *sql.DB
-	owned  bool
-	queue  string
-	table  string // unquoted
-	delete bool
-	sql    statements
+	db      *sql.DB
+	patient bool    // db has no busy time-out: the Store waits for locks itself
+	users   *sql.DB // of an opened Store, with a busy time-out; nil from New
+	queue   string
+	table   string // unquoted
+	delete  bool
+	sql     statements
 }
 
 var (
@@ -79,71 +80,23 @@ func newStore(db *sql.DB, options Options) (*Store, error) {
 	return &Store{db: db, queue: queue, table: table, delete: options.DeleteFinished, sql: newStatements(table)}, nil
 }
 
-// DB returns the database, for transactions with InsertTx and SettleTx. That of
-// an opened Store has one connection: while a transaction of yours is open, all
-// other calls wait, so keep it short, and call no other method of the Store from
-// inside it.
-func (s *Store) DB() *sql.DB { return s.db }
+// DB returns the database, for transactions with InsertTx and SettleTx. That of an
+// opened Store has connections of its own, but a file has one writer: while a
+// transaction of yours is open, all calls that write wait, those of other
+// processes too. So keep it short, and call no method of the Store inside it but
+// those two and Waiting.
+func (s *Store) DB() *sql.DB {
+	if s.users != nil {
+		return s.users
+	}
+	return s.db
+}
 
 // Close closes the file that Open opened. On a Store from New it does nothing:
 // the database is the caller's.
 func (s *Store) Close() error {
-	if !s.owned {
+	if s.users == nil {
 		return nil
 	}
-	return s.db.Close()
-}
-
-// querier is what a *sql.Conn and a *sql.Tx have in common.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}
-
-// write runs f in a transaction that holds the write lock from its start: one
-// that began by reading could not wait for the lock later.
-//
-// It doesn't use sql.Tx, which rolls back in a goroutine of its own when ctx is
-// done: the transaction might still be open when the call has returned.
-func (s *Store) write(ctx context.Context, f func(q querier) error) (err error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	always := context.WithoutCancel(ctx)
-	defer func() {
-		if err != nil {
-			rollback(always, conn)
-		}
-		_ = conn.Close() // gives it back to the pool
-	}()
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	if err := f(conn); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	// A commit waits for no lock in WAL mode; when ctx is done in the middle of
-	// it, its outcome should be known still.
-	_, err = conn.ExecContext(always, "COMMIT")
-	return err
-}
-
-// rollback leaves conn without a transaction, or marks it as bad so that the
-// pool drops it. There is none when BEGIN failed or SQLite rolled back by itself;
-// then ROLLBACK fails, and BEGIN says whether that was the reason.
-func rollback(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
-		return
-	}
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err == nil {
-		if _, err = conn.ExecContext(ctx, "ROLLBACK"); err == nil {
-			return
-		}
-	}
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	return errors.Join(s.db.Close(), s.users.Close())
 }

@@ -13,20 +13,24 @@ SELECT id, due FROM $table
 WHERE queue = ?1 AND (due, id) > (?2, ?3) AND due < ?4 AND NOT (status = 'running' AND lease_until >= ?5)
 ORDER BY due, id LIMIT ?6`
 
-// Waiting implements [core.Claimer]. It only reads, and waits for no lock.
+// Waiting implements [core.Claimer]. It only reads, which in WAL mode
+// doesn't wait for writers.
 func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
 	if limit <= 0 {
 		return nil, ctx.Err()
 	}
 	var entries []core.Entry
-	err := each(ctx, s.db, s.sql.waiting, func(scan scanner) error {
-		var e core.Entry
-		var due int64
-		err := scan(&e.ID, &due)
-		e.Due = claim.Time(due)
-		entries = append(entries, e)
-		return err
-	}, s.queue, after.Due.UnixMilli(), string(after.ID), millis(before), now.UnixMilli(), limit)
+	err := s.wait(ctx, func() error {
+		entries = nil
+		return each(ctx, s.db, s.sql.waiting, func(scan scanner) error {
+			var e core.Entry
+			var due int64
+			err := scan((*string)(&e.ID), &due)
+			e.Due = claim.Time(due)
+			entries = append(entries, e)
+			return err
+		}, s.queue, after.Due.UnixMilli(), string(after.ID), millis(before), now.UnixMilli(), limit)
+	})
 	if err != nil {
 		return nil, s.wrap("waiting", err)
 	}
@@ -44,8 +48,13 @@ func (s *Store) Purge(ctx context.Context, before time.Time, limit int) (int, er
 	purged := 0
 	for limit > 0 {
 		ask, n := min(limit, maxItems), 0
-		err := s.write(ctx, func(q querier) (err error) {
-			n, err = changed(ctx, q, s.sql.purge, s.queue, millis(before), ask)
+		err := s.write(ctx, func(q querier) error {
+			result, err := q.ExecContext(ctx, s.sql.purge, s.queue, millis(before), ask)
+			if err != nil {
+				return err
+			}
+			changed, err := result.RowsAffected()
+			n = int(changed)
 			return err
 		})
 		if err != nil {
