@@ -47,9 +47,15 @@ func ids(n int) []core.ID {
 // insert stores tasks that are due at noon.
 func insert(t testing.TB, s core.Store, name string, ids ...core.ID) {
 	t.Helper()
+	insertAt(t, s, name, 0, ids...)
+}
+
+// insertAt stores tasks that are due some seconds after noon.
+func insertAt(t testing.TB, s core.Store, name string, seconds int, ids ...core.ID) {
+	t.Helper()
 	tasks := make([]core.Task, len(ids))
 	for i, id := range ids {
-		tasks[i] = core.Task{ID: id, Kind: "k", Payload: []byte("payload"), Due: noon}
+		tasks[i] = core.Task{ID: id, Kind: "k", Payload: []byte("payload"), Due: at(seconds)}
 	}
 	require.NoError(t, s.Insert(t.Context(), call(name), tasks))
 }

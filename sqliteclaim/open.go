@@ -1,6 +1,7 @@
 package sqliteclaim
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -107,12 +108,21 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.useWAL(ctx); err != nil {
 		return err
 	}
-	// SQLite opens a file that it may not write to for reading, without a word.
-	// Whoever is refused for its lock's sake could write.
+	return s.probe(ctx)
+}
+
+// probe fails when the file can't be written to: SQLite then opens it for reading
+// without a word, and lets even BEGIN IMMEDIATE pass. It writes nothing.
+func (s *Store) probe(ctx context.Context) error {
+	errRollBack := errors.New("roll back")
 	hasty := *s
 	hasty.patient = false
-	err := hasty.write(ctx, func(querier) error { return nil })
-	if code(err) == sqlite3.SQLITE_BUSY {
+	err := hasty.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "PRAGMA user_version = 0")
+		return cmp.Or(err, errRollBack)
+	})
+	// Whoever only has to wait for another's lock could write.
+	if errors.Is(err, errRollBack) || code(err) == sqlite3.SQLITE_BUSY {
 		return nil
 	}
 	return err
