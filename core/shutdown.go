@@ -174,7 +174,7 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 	unhook := context.AfterFunc(ctx, e.abort)
 	defer unhook()
 
-	_, sweepErr := e.sweepNear(ctx)
+	_, sweepErr := e.sweepNear(ctx, 0)
 	var takeErr, claimErr error
 	for range 2 { // what the sweep left, and what the index has
 		n, _ := e.slotsForClaim()

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 func (e *engine) nearSweep(ctx context.Context) {
 	down := backoff{least: e.opt.NearSweep, most: max(5*time.Second, e.opt.NearSweep)}
 	for ctx.Err() == nil {
-		busy, err := e.sweepNear(ctx)
+		busy, err := e.sweepNear(ctx, inFlight)
 		switch {
 		case err != nil:
 			await(ctx, nil, down.failed())
@@ -23,10 +24,11 @@ func (e *engine) nearSweep(ctx context.Context) {
 	}
 }
 
-// sweepNear reads one page, adds it to the index and, where the index has nothing
-// more to offer, leaves what is overdue to be claimed directly. busy: the index
+// sweepNear reads one page and adds to the index what is due soon, and what is
+// overdue unless the index has a backlog to offer anyhow. Where it has nothing
+// more to offer, what is overdue for longer is left to be claimed directly. busy: the index
 // fails and there is more to claim, so that the next sweep should come soon.
-func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
+func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
 	rows, err := e.waiting(ctx, Entry{}, before, sweepPage)
@@ -50,8 +52,26 @@ func (e *engine) sweepNear(ctx context.Context) (busy bool, err error) {
 	}
 	e.setOverdue(direct)
 	e.obs.swept(n, len(direct))
-	e.addToIndex(rows[len(direct):]) // a claimed row needs no entry, or gets one then
+	rows = rows[len(direct):] // a claimed row needs no entry, or gets one then
+	switch {
+	case failed:
+	case offered:
+		rows = notBetween(rows, time.Time{}, now)
+	default:
+		rows = notBetween(rows, now.Add(-inFlight), now)
+	}
+	e.addToIndex(rows)
 	return failed && n == sweepPage, nil
+}
+
+// inFlight is how long after its due time a row that still looks unclaimed is
+// likely on its way to some process. To add it would bring its entry back from
+// the end of its lease, and cost a claim.
+const inFlight = 250 * time.Millisecond
+
+// notBetween returns the rows that are not due after a up to b.
+func notBetween(rows []Entry, a, b time.Time) []Entry {
+	return slices.DeleteFunc(rows, func(row Entry) bool { return row.Due.After(a) && !row.Due.After(b) })
 }
 
 // dueBy returns the ids of the rows, ordered by due time, that are due at or
