@@ -11,6 +11,9 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
+// most is how many failures are named again at the end.
+const most = 40
+
 // finish prints the totals and, last, the table of backends. It returns false
 // where the run fails for a reason that go test doesn't know.
 func finish(out io.Writer, r *testRun) bool {
@@ -33,7 +36,11 @@ func finish(out io.Writer, r *testRun) bool {
 		fmt.Fprintf(out, "%s\n%s", path, excerpt(output))
 	}
 	fmt.Fprintln(out)
-	for _, name := range r.failures {
+	for i, name := range r.failures {
+		if i == most {
+			fmt.Fprintf(out, "failed: … and %d more\n", len(r.failures)-most)
+			break
+		}
 		fmt.Fprintln(out, "failed:", name)
 	}
 	for _, name := range r.broken {
