@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -89,10 +91,11 @@ func (f *recordFile) settled(s core.Settlement, err error) {
 }
 
 // readRecords reads a worker's file, also while the worker writes to it: a last
-// line without an end is left out.
+// line without an end is left out. A worker that was killed before it could make
+// its file has no records.
 func readRecords(path string) ([]record, error) {
 	data, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var records []record

@@ -18,6 +18,9 @@ import (
 	"github.com/dueclaim/dueclaim/examples/internal/workers"
 )
 
+// table is the name of the tasks' table. On a server it stays, empty, after a run.
+const table = "dueclaim_quickstart"
+
 // patience is how long workers get to finish what they have in the end.
 const patience = 15 * time.Second
 
@@ -44,7 +47,7 @@ func run(ctx context.Context, s settings) (sum summary, err error) {
 	defer os.RemoveAll(d.folder)
 
 	d.choice = parts.Choice{
-		Index: s.index, Store: s.store, Table: "dueclaim_quickstart",
+		Index: s.index, Store: s.store, Table: table,
 		Queue: "run-" + strings.ToLower(rand.Text()[:10]), // runs don't meet, even on one server
 	}
 	if s.store == "sqlite" {

@@ -58,6 +58,7 @@ func work(ctx context.Context, o orders) error {
 	scheduler, err := core.New(p.Index, p.Store, &mux, core.Options{
 		Name:     name,
 		Lease:    o.Lease,
+		Ahead:    min(200*time.Millisecond, o.Lease/4), // SQLite runs one transaction at a time: ask for tasks well before they are due
 		Drain:    5 * time.Second,
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("worker", name),
 		Observer: core.Observer{Settled: records.settled},

@@ -1,0 +1,101 @@
+// Package program runs an example as its user would, as a process of its own, in
+// the example's tests.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+)
+
+const variable = "DUECLAIM_EXAMPLE_PROGRAM"
+
+// Main is for TestMain: it builds the example in the test's folder, without the
+// tests' own instruments (such as -race), and runs the tests.
+func Main(m *testing.M) {
+	folder, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	path := filepath.Join(folder, "program")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Stderr = os.Stderr
+	status := 1
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "go build:", err)
+	} else if err := os.Setenv(variable, path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		status = m.Run()
+	}
+	_ = os.RemoveAll(folder)
+	os.Exit(status)
+}
+
+// Running is a program that runs.
+type Running struct {
+	Cmd            *exec.Cmd
+	Stdout, Stderr bytes.Buffer
+}
+
+// Start starts the program. It is killed when the test ends.
+func Start(t *testing.T, args ...string) *Running {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	r := &Running{Cmd: exec.CommandContext(ctx, os.Getenv(variable), args...)}
+	r.Cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	r.Cmd.Stdout, r.Cmd.Stderr = &r.Stdout, &r.Stderr
+	require.NoError(t, r.Cmd.Start())
+	return r
+}
+
+// Wait waits until the program and all its workers have ended, as they share its
+// standard error, and returns the program's exit status.
+func (r *Running) Wait(t *testing.T) int {
+	t.Helper()
+	err := r.Cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return r.Cmd.ProcessState.ExitCode()
+}
+
+// Run runs the program to its end and logs what it wrote if the test fails.
+func Run(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	r := Start(t, args...)
+	status = r.Wait(t)
+	stdout, stderr = r.Stdout.String(), r.Stderr.String()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: status %d\n%s\n%s", strings.Join(args, " "), status, stdout, stderr)
+		}
+	})
+	return status, stdout, stderr
+}
+
+// MySQLURL turns a DSN of go-sql-driver into the URL that the examples take.
+func MySQLURL(t *testing.T, dsn string) string {
+	t.Helper()
+	c, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	u := url.URL{Scheme: "mysql", Host: c.Addr, Path: "/" + c.DBName, User: url.User(c.User)}
+	if c.Passwd != "" {
+		u.User = url.UserPassword(c.User, c.Passwd)
+	}
+	return u.String()
+}
