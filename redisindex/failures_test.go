@@ -18,6 +18,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
 
@@ -39,8 +40,8 @@ func eachCall(ctx context.Context, idx *redisindex.Index, batch int) map[string]
 }
 
 func TestAServerThatRefusesIsAnErrorNeverNothingDue(t *testing.T) {
-	server := miniredis.RunT(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	double := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: double.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	idx := newIndex(t, client)
 	for _, answer := range []string{
@@ -58,7 +59,7 @@ func TestAServerThatRefusesIsAnErrorNeverNothingDue(t *testing.T) {
 		"NOSCRIPT No matching script. Please use EVAL.",
 		"MISCONF Redis is configured to save RDB snapshots",
 	} {
-		server.SetError(answer)
+		double.SetError(answer)
 		for _, batch := range []int{1, 600} {
 			for call, err := range eachCall(t.Context(), idx, batch) {
 				require.Error(t, err, "%s: %s", call, answer)
@@ -69,10 +70,33 @@ func TestAServerThatRefusesIsAnErrorNeverNothingDue(t *testing.T) {
 			}
 		}
 	}
-	server.SetError("")
+	double.SetError("")
 	for call, err := range eachCall(t.Context(), idx, 600) {
 		require.NoError(t, err, "%s after the server is well again", call)
 	}
+}
+
+// A client that a failover left on the old master, now a replica, must not go on
+// as if nothing were due.
+func TestWritesOnAReplicaAreErrors(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis")
+	master := testserver.PrivateRedis(t)
+	host, port, err := net.SplitHostPort(master.Addr())
+	require.NoError(t, err)
+	replica := testserver.Private(t, server.Redis, server.Options{Args: []string{"--replicaof", host + " " + port}})
+	client := redis.NewClient(&redis.Options{Addr: replica.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	onMaster, onReplica := newIndexOn(t, dial(t, master.URL()), "q"), newIndexOn(t, client, "q")
+	require.NoError(t, onMaster.Add(t.Context(), []core.Entry{entry("a", 1)}))
+	require.Eventually(t, func() bool {
+		due, err := onReplica.Due(t.Context(), at(1), 1)
+		return err == nil && len(due) == 1
+	}, 20*time.Second, 20*time.Millisecond, "the replica has the entry")
+	_, _, err = onReplica.Take(t.Context(), at(1), at(9), 1)
+	require.ErrorContains(t, err, "READONLY")
+	require.ErrorContains(t, onReplica.Add(t.Context(), []core.Entry{entry("b", 1)}), "READONLY")
+	require.ErrorContains(t, onReplica.Move(t.Context(), []core.Move{{ID: "a", From: at(1), To: at(2)}}), "READONLY")
+	require.ErrorContains(t, onReplica.Remove(t.Context(), []core.Entry{entry("a", 1)}), "READONLY")
 }
 
 func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {

@@ -91,6 +91,11 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case o := <-ended:
 		return o.value, withCause(ctx, o.err)
 	case <-ctx.Done():
+	}
+	select { // both at once: a result is worth more
+	case o := <-ended:
+		return o.value, withCause(ctx, o.err)
+	default:
 		return zero, ctx.Err()
 	}
 }
