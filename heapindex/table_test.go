@@ -48,7 +48,7 @@ func TestTableAgreesWithAPlainMapOverRandomHistories(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 20 {
+	for range 6 {
 		tab, m := newTable(), model{}
 		for range 600 {
 			id := core.ID(fmt.Sprintf("id-%d", r.IntN(40)))
