@@ -43,9 +43,5 @@ func parseFlags(args []string) (settings, error) {
 	case s.lease < 500*time.Millisecond || s.lease > time.Hour:
 		return s, fmt.Errorf("-lease is %v, want 500ms to 1h", s.lease)
 	}
-	c := parts.Choice{Index: s.index, Store: s.store}
-	if s.store == "sqlite" {
-		c.Store = "sqlite:temporary"
-	}
-	return s, c.Check()
+	return s, parts.Choice{Index: s.index, Store: s.store}.Check()
 }

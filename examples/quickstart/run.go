@@ -21,20 +21,16 @@ import (
 // table is the name of the tasks' table. On a server it stays, empty, after a run.
 const table = "dueclaim_quickstart"
 
-// patience is how long workers get to finish what they have in the end.
-const patience = 15 * time.Second
-
 // demo is one run of the example.
 type demo struct {
 	settings
-	folder  string // temporary: the records and, by default, the database
-	choice  parts.Choice
-	parts   *parts.Parts
-	workers []*workers.Process
-	victim  *workers.Process // the one that is killed
-	began   time.Time
-	first   time.Duration // after began the first task is due
-	show    *display.Progress
+	folder string // temporary: the records and, by default, the database
+	choice parts.Choice
+	parts  *parts.Parts
+	team   *workers.Team
+	began  time.Time
+	first  time.Duration // after began the first task is due
+	show   *display.Progress
 }
 
 // run does everything once: schedule, work, kill, wait, count.
@@ -49,10 +45,7 @@ func run(ctx context.Context, s settings) (sum summary, err error) {
 	d.choice = parts.Choice{
 		Index: s.index, Store: s.store, Table: table,
 		Queue: "run-" + strings.ToLower(rand.Text()[:10]), // runs don't meet, even on one server
-	}
-	if s.store == "sqlite" {
-		d.choice.Store = "sqlite:" + filepath.Join(d.folder, "quickstart.db")
-	}
+	}.WithFile(d.folder)
 	d.parts, err = parts.Open(ctx, d.choice)
 	if err != nil {
 		return sum, err
@@ -69,8 +62,11 @@ func run(ctx context.Context, s settings) (sum summary, err error) {
 	if err := d.schedule(ctx); err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
-	if err := d.start(); err != nil {
+	d.team, err = workers.StartTeam(s.workers, func(name string) orders {
+		return orders{Parts: d.choice, Lease: s.lease, Records: d.recordsOf(name)}
+	})
+	defer func() { err = errors.Join(err, d.team.Stop()) }()
+	if err != nil {
 		return sum, err
 	}
 	if err := d.watch(ctx); err != nil {
@@ -109,25 +105,6 @@ func (d *demo) schedule(ctx context.Context) error {
 	return producer.ScheduleCall(ctx, call, tasks...)
 }
 
-func (d *demo) start() error {
-	for i := range d.settings.workers {
-		name := fmt.Sprintf("worker-%d", i+1)
-		p, err := workers.Start(name, orders{Parts: d.choice, Lease: d.lease, Records: d.recordsOf(name)})
-		if err != nil {
-			return err
-		}
-		d.workers = append(d.workers, p)
-	}
-	return nil
-}
-
-// stop ends the workers that are left.
-func (d *demo) stop() error {
-	left := d.workers
-	d.workers = nil
-	return workers.StopAll(patience, left...)
-}
-
 func (d *demo) recordsOf(worker string) string {
 	return filepath.Join(d.folder, worker+".records")
 }
@@ -157,64 +134,46 @@ func (d *demo) watch(ctx context.Context) error {
 		}
 		elapsed := time.Since(d.began)
 		d.show.Show(fmt.Sprintf("%5.1f s  waiting %d, running %d, done %d of %d; %d workers",
-			elapsed.Seconds(), counts[claim.Pending], counts[claim.Running], done, d.tasks, len(d.workers)))
+			elapsed.Seconds(), counts[claim.Pending], counts[claim.Running], done, d.tasks, d.team.Len()))
 		if counts[claim.Pending]+counts[claim.Running] == 0 {
 			return nil
 		}
 		if elapsed > d.first+d.over && time.Since(lastChange) > d.lease+takeOver+slack {
 			return nil // the summary tells what is missing
 		}
-		if err := d.checkWorkers(); err != nil {
+		if err := d.team.Check(); err != nil {
 			return err
 		}
-		if d.victim == nil && elapsed > d.first+d.over/2 {
+		if d.team.Killed() == "" && elapsed > d.first+d.over/2 {
 			d.killOne(elapsed > d.first+d.over)
 		}
 	}
 }
 
-// checkWorkers fails when a worker ended by itself.
-func (d *demo) checkWorkers() error {
-	for _, p := range d.workers {
-		select {
-		case <-p.Ended():
-			return fmt.Errorf("%s ended by itself", p.Name)
-		default:
-		}
-	}
-	return nil
-}
-
 // killOne kills the last worker, in a moment when it has tasks running, or in any
 // case when there is no more time to wait for one.
 func (d *demo) killOne(now bool) {
-	p := d.workers[len(d.workers)-1]
-	records, err := readRecords(d.recordsOf(p.Name))
+	name := d.team.Last()
+	records, err := readRecords(d.recordsOf(name))
 	if err == nil && running(records) == 0 && !now {
 		return
 	}
-	p.Kill()
-	d.victim, d.workers = p, d.workers[:len(d.workers)-1]
-	d.show.Say(fmt.Sprintf("%5.1f s  killed %s", time.Since(d.began).Seconds(), p.Name))
+	d.team.KillLast()
+	d.show.Say(fmt.Sprintf("%5.1f s  killed %s", time.Since(d.began).Seconds(), name))
 }
 
 // sum stops the workers and computes the summary from the store and the records.
 func (d *demo) sum(ctx context.Context) (summary, error) {
-	names := []string{}
-	for _, p := range d.workers {
-		names = append(names, p.Name)
-	}
-	if err := d.stop(); err != nil {
+	if err := d.team.Stop(); err != nil {
 		return summary{}, err
 	}
-	victim := "nobody"
-	if d.victim != nil {
-		victim = d.victim.Name
-		names = append(names, victim)
+	files, err := filepath.Glob(d.recordsOf("*"))
+	if err != nil {
+		return summary{}, err
 	}
 	var records []record
-	for _, name := range names {
-		more, err := readRecords(d.recordsOf(name))
+	for _, file := range files {
+		more, err := readRecords(file)
 		if err != nil {
 			return summary{}, err
 		}
@@ -224,7 +183,7 @@ func (d *demo) sum(ctx context.Context) (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	sum := summarize(d.tasks, counts[claim.DoneState], records, victim)
+	sum := summarize(d.tasks, counts[claim.DoneState], records, d.team.Killed())
 	sum.took = time.Since(d.began)
 	return sum, nil
 }

@@ -97,7 +97,11 @@ func (s summary) print(w io.Writer) {
 	line("completed", s.completed, "by the store's table")
 	line("lost", s.lost, "")
 	line("ran twice", s.twice, "two accepted completions, or two runs under one token")
-	line("taken over", s.takenOver, fmt.Sprintf("from %s, which was killed with %d tasks running", s.victim, s.victimRunning))
+	from := "nobody was killed"
+	if s.victim != "" {
+		from = fmt.Sprintf("from %s, which was killed with %d tasks running", s.victim, s.victimRunning)
+	}
+	line("taken over", s.takenOver, from)
 	if s.again > 0 {
 		line("", s.again, "of these it had finished, but not recorded: they ran again (at least once)")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 )
 
@@ -15,7 +16,8 @@ import (
 type Choice struct {
 	// Index is "heap" or a redis:// URL.
 	Index string
-	// Store is "sqlite:PATH", or a mysql:// or postgres:// URL.
+	// Store is "sqlite:PATH", or a mysql:// or postgres:// URL; or "sqlite", for
+	// which WithFile finds a path.
 	Store string
 	// Table and Queue are names for the claim store and the index; workers and
 	// producers must agree on them.
@@ -39,6 +41,9 @@ func (c Choice) checkIndex() error {
 }
 
 func (c Choice) checkStore() error {
+	if c.Store == "sqlite" {
+		return nil
+	}
 	if path, ok := c.sqlitePath(); ok {
 		if path == "" {
 			return errors.New("store sqlite: has no path; want sqlite:PATH")
@@ -53,6 +58,14 @@ func (c Choice) checkStore() error {
 		return fmt.Errorf("store %w; want sqlite, sqlite:PATH, mysql://user:password@host:port/database or postgres://user:password@host:port/database", err)
 	}
 	return nil
+}
+
+// WithFile makes "sqlite" a file in folder; other choices stay as they are.
+func (c Choice) WithFile(folder string) Choice {
+	if c.Store == "sqlite" {
+		c.Store = "sqlite:" + filepath.Join(folder, "tasks.db")
+	}
+	return c
 }
 
 func (c Choice) sqlitePath() (string, bool) { return strings.CutPrefix(c.Store, "sqlite:") }

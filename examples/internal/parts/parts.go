@@ -133,6 +133,16 @@ func (p *Parts) Counts(ctx context.Context) (map[claim.Status]int, error) {
 	return counts, rows.Err()
 }
 
+// RunningOf reads from the tasks' table how many tasks a worker holds. Holders
+// start with the worker's Options.Name.
+func (p *Parts) RunningOf(ctx context.Context, worker string) (n int, err error) {
+	query := p.SQL("SELECT COUNT(*) FROM " + p.table() + " WHERE queue = ? AND status = 'running' AND holder LIKE ?")
+	if err := p.DB.QueryRowContext(ctx, query, p.choice.Queue, worker+".%").Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the tasks of %s: %w", worker, err)
+	}
+	return n, nil
+}
+
 // Clean removes the queue's tasks and index entries, so that a run leaves nothing
 // but an empty table behind.
 func (p *Parts) Clean(ctx context.Context) error {

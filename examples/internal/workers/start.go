@@ -9,7 +9,6 @@ package workers
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,9 +58,6 @@ func Start[T any](name string, orders T) (*Process, error) {
 	return p, nil
 }
 
-// Ended is closed when the process has ended, for whatever reason.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
-
 // Kill ends the process at once, as a power cut would (SIGKILL), and waits until
 // it is gone.
 func (p *Process) Kill() {
@@ -83,17 +79,4 @@ func (p *Process) Stop(patience time.Duration) error {
 		return fmt.Errorf("%s: %w", p.Name, p.err)
 	}
 	return nil
-}
-
-// StopAll stops processes side by side and joins their errors.
-func StopAll(patience time.Duration, processes ...*Process) error {
-	errs := make(chan error, len(processes))
-	for _, p := range processes {
-		go func() { errs <- p.Stop(patience) }()
-	}
-	var all []error
-	for range processes {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
 }
