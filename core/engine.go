@@ -76,7 +76,7 @@ type refusal struct {
 // stranger is a kind that this process has no handler for.
 type stranger struct {
 	backoff backoff
-	logged  bool
+	until   time.Time // store time at which those that were given back are due
 }
 
 func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine {

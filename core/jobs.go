@@ -111,7 +111,7 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 	var dead *deadError
 	switch {
 	case errors.Is(err, ErrUnknownKind):
-		return Settlement{Outcome: Released, Due: CeilMilli(now.Add(e.strange(j.Task.Kind, err)))}
+		return Settlement{Outcome: Released, Due: e.strange(j.Task.Kind, now, err)}
 	case errors.Is(err, ErrDraining) && errors.Is(cause, ErrDraining):
 		return Settlement{Outcome: Released, Due: CeilMilli(now)}
 	case errors.Is(cause, errLeaseExpired) && errors.Is(err, context.Canceled):
@@ -141,26 +141,32 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 	return Settlement{Outcome: Retry, Due: CeilMilli(due), Err: storable(err.Error())}
 }
 
-// strange counts a task of an unknown kind and returns how long to leave such
-// ones to processes that know it.
-func (e *engine) strange(kind string, err error) time.Duration {
+// strange returns when a task of an unknown kind is due again, so that it is left
+// to processes that know the kind. All that are found until then come back at the
+// same instant: however many there are, they are claimed and given back in large
+// batches, once in a back-off, instead of a few at a time all the while.
+func (e *engine) strange(kind string, now time.Time, err error) time.Time {
+	const least, most = 250 * time.Millisecond, 5 * time.Second
 	e.mu.Lock()
 	s := e.strangers[kind]
-	if s == nil {
+	first := s == nil
+	if first {
 		if len(e.strangers) >= 1000 {
 			clear(e.strangers)
 		}
-		s = &stranger{backoff: backoff{least: 250 * time.Millisecond, most: 5 * time.Second}}
+		s = &stranger{backoff: backoff{least: least, most: most}}
 		e.strangers[kind] = s
 	}
-	d := s.backoff.failed()
-	first := !s.logged
-	s.logged = true
+	// Too near, and they would be back before the others; too far, and the clock was set back.
+	if left := s.until.Sub(now); left < least/2 || left > most {
+		s.until = CeilMilli(now.Add(s.backoff.failed()))
+	}
+	until := s.until
 	e.mu.Unlock()
 	if first {
 		e.log.Warn("dueclaim: task of a kind without a handler here; giving such tasks back", "kind", kind, "err", err)
 	}
-	return d
+	return until
 }
 
 // storable makes an error's text fit the contract: at most 4 KiB of valid UTF-8

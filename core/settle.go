@@ -203,7 +203,9 @@ func (e *engine) tidy(ended []settlement) {
 			continue
 		}
 		again = append(again, Entry{ID: at.ID, Due: item.s.Due})
-		moves = append(moves, Move{ID: at.ID, From: at.Due, To: item.s.Due})
+		if item.s.Due.After(at.Due) { // else Add, where the earlier due time stays, does it
+			moves = append(moves, Move{ID: at.ID, From: at.Due, To: item.s.Due})
+		}
 	}
 	e.mu.Unlock()
 	e.removeFromIndex(gone)
