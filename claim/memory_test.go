@@ -128,15 +128,16 @@ func TestMemoryInsertRepeatIsRecognisedAndLiveIdsAreRefused(t *testing.T) {
 
 func TestMemoryCancelTellsTheFateAndARepeatTellsTheSame(t *testing.T) {
 	m := NewMemory(MemoryOptions{})
-	insert(t, m, "c", 0, "pending", "held", "lapsed", "done", "dead")
+	insert(t, m, "c", 0, "pending", "held", "last-ms", "lapsed", "done", "dead")
+	claimOne(t, m, "last-ms", lease("h", 1, 10))
 	held := claimOne(t, m, "held", lease("h", 1, 100))
 	claimOne(t, m, "lapsed", lease("h", 1, 5))
 	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "done", lease("h", 1, 9)).Grant, Outcome: core.Done}))
 	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "dead", lease("h", 1, 9)).Grant, Outcome: core.DeadLetter}))
 	for range 2 {
-		fates, err := m.Cancel(t.Context(), at(10), []core.ID{"pending", "held", "lapsed", "done", "dead", "none"})
+		fates, err := m.Cancel(t.Context(), at(10), []core.ID{"pending", "held", "last-ms", "lapsed", "done", "dead", "none"})
 		require.NoError(t, err)
-		require.Equal(t, []core.Fate{core.Cancelled, core.WasRunning, core.Cancelled, core.Finished, core.Finished, core.Unknown}, fates)
+		require.Equal(t, []core.Fate{core.Cancelled, core.WasRunning, core.WasRunning, core.Cancelled, core.Finished, core.Finished, core.Unknown}, fates)
 	}
 	require.ErrorIs(t, m.Extend(t.Context(), []core.Grant{held.Grant}, at(200)), core.ErrLeaseLost)
 	require.ErrorIs(t, settleOne(t, m, core.Settlement{Grant: held.Grant, Outcome: core.Done}), core.ErrLeaseLost)
@@ -146,7 +147,7 @@ func TestMemoryCancelTellsTheFateAndARepeatTellsTheSame(t *testing.T) {
 	require.Equal(t, 2, n)
 	n, err = m.Purge(t.Context(), at(1000), 100)
 	require.NoError(t, err)
-	require.Equal(t, 2, n)
+	require.Equal(t, 3, n)
 	_, ok := m.Task("dead")
 	require.True(t, ok, "dead tasks stay")
 }
@@ -292,6 +293,10 @@ func TestMemoryWaitingAgreesWithAScanOfAllTasks(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want[:min(limit, len(want))], got, "step %d", step)
 		require.Equal(t, finished, m.finished.count())
+		for _, leaf := range slices.Concat(m.live.leaves, m.finished.leaves) {
+			require.NotEmpty(t, leaf)
+			require.LessOrEqual(t, len(leaf), maxLeaf)
+		}
 	}
 }
 

@@ -61,8 +61,10 @@ func (h *history) ids() []core.ID {
 	return ids
 }
 
+// time is within spread milliseconds of now, on the grid of all other times, so
+// that equal ones are common.
 func (h *history) time(spread int) time.Time {
-	return h.now.Add(time.Duration(h.r.IntN(2*spread)-spread) * time.Millisecond)
+	return h.now.Add(time.Duration(h.r.IntN(2*spread/100+1)-spread/100) * 100 * time.Millisecond)
 }
 
 // pick returns a new value, or now and then one that was used before: a repeat.
@@ -86,7 +88,10 @@ func (h *history) step(t *testing.T, step int) {
 		}
 		h.same(t, step, h.memory.Insert(ctx, call, tasks), h.store.Insert(ctx, call, tasks))
 	case 2, 3, 4:
-		lease := pick(h.r, &h.leases, core.Lease{Holder: name, Now: h.now, DueBy: h.time(2000), Until: h.now.Add(time.Duration(h.r.IntN(20_000)) * time.Millisecond)})
+		lease := pick(h.r, &h.leases, core.Lease{Holder: name, Now: h.now, DueBy: h.time(2000), Until: h.now.Add(time.Duration(h.r.IntN(40)) * 100 * time.Millisecond)})
+		if h.r.IntN(2) == 0 {
+			lease.Now = h.now // a repeat after the lease has ended
+		}
 		want, err := h.memory.Claim(ctx, ids, lease)
 		require.NoError(t, err)
 		got, err := h.store.Claim(ctx, ids, lease)

@@ -189,3 +189,18 @@ func TestHugeBatchesAreSplit(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4050, n)
 }
+
+func TestCancelFindsALeaseLiveToItsLastMillisecond(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	for _, deleteFinished := range []bool{false, true} {
+		s := open(t, file(t), sqliteclaim.Options{DeleteFinished: deleteFinished})
+		insert(t, s, "c", "a", "b")
+		grant(t, s, lease("h", 1, 10), "a", "b")
+		fates, err := s.Cancel(t.Context(), at(10), []core.ID{"a"})
+		require.NoError(t, err)
+		require.Equal(t, []core.Fate{core.WasRunning}, fates)
+		fates, err = s.Cancel(t.Context(), at(10).Add(time.Millisecond), []core.ID{"b"})
+		require.NoError(t, err)
+		require.Equal(t, []core.Fate{core.Cancelled}, fates)
+	}
+}
