@@ -146,6 +146,8 @@ func (p *Parts) RunningOf(ctx context.Context, worker string) (n int, err error)
 // Clean removes the queue's tasks and index entries, so that a run leaves nothing
 // but an empty table behind.
 func (p *Parts) Clean(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
+	defer cancel()
 	_, err := p.DB.ExecContext(ctx, p.SQL("DELETE FROM "+p.table()+" WHERE queue = ?"), p.choice.Queue)
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	for err == nil {

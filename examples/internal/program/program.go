@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +48,30 @@ func Main(m *testing.M) {
 // Running is a program that runs.
 type Running struct {
 	Cmd            *exec.Cmd
-	Stdout, Stderr bytes.Buffer
+	stdout, stderr output
+}
+
+// output is a buffer that may be read while it is written to.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Shown tells whether the program has written text by now.
+func (r *Running) Shown(text string) bool {
+	return strings.Contains(r.stdout.String(), text) || strings.Contains(r.stderr.String(), text)
 }
 
 // Start starts the program. It is killed when the test ends.
@@ -57,7 +81,7 @@ func Start(t *testing.T, args ...string) *Running {
 	t.Cleanup(cancel)
 	r := &Running{Cmd: exec.CommandContext(ctx, os.Getenv(variable), args...)}
 	r.Cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	r.Cmd.Stdout, r.Cmd.Stderr = &r.Stdout, &r.Stderr
+	r.Cmd.Stdout, r.Cmd.Stderr = &r.stdout, &r.stderr
 	require.NoError(t, r.Cmd.Start())
 	return r
 }
@@ -79,7 +103,7 @@ func Run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	r := Start(t, args...)
 	status = r.Wait(t)
-	stdout, stderr = r.Stdout.String(), r.Stderr.String()
+	stdout, stderr = r.stdout.String(), r.stderr.String()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s: status %d\n%s\n%s", strings.Join(args, " "), status, stdout, stderr)

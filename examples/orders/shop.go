@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+const (
+	allowed = 30 * time.Minute // to pay, by the file's day
+	kind    = "cancel unpaid order"
+
+	// forgetEvery is how often the shop "crashes" after a payment and before it
+	// cancels the task. Nothing may depend on that cancel: it only saves a run.
+	forgetEvery = 20
+)
+
+// shop is the web shop: it takes orders and payments.
+type shop struct {
+	db       *database
+	producer *core.Producer
+	clock    shopClock
+
+	mu       sync.Mutex
+	accepted map[string]bool // orders whose payment was accepted
+	tooLate  int             // payments refused, since the order was cancelled already
+	early    int             // of those: refused before the order's time was over, which must not be
+	forgot   int             // tasks not cancelled, on purpose
+}
+
+// day plays the whole file.
+func (s *shop) day(ctx context.Context, orders []order) error {
+	payments := slices.DeleteFunc(slices.Clone(orders), func(o order) bool { return o.paid.IsZero() })
+	slices.SortFunc(payments, func(a, b order) int { return a.paid.Compare(b.paid) })
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for len(orders)+len(payments) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		now := s.clock.now()
+		came := until(orders, now, func(o order) time.Time { return o.placed })
+		for batch := range slices.Chunk(orders[:came], 100) {
+			if err := s.place(ctx, batch); err != nil {
+				return fmt.Errorf("take orders: %w", err)
+			}
+		}
+		paid := until(payments, now, func(o order) time.Time { return o.paid })
+		if err := s.pay(ctx, payments[:paid]); err != nil {
+			return fmt.Errorf("take payments: %w", err)
+		}
+		orders, payments = orders[came:], payments[paid:]
+	}
+	return nil
+}
+
+// until returns how many of the orders, which are sorted, are at or before now.
+func until(orders []order, now time.Time, at func(order) time.Time) int {
+	n, _ := slices.BinarySearchFunc(orders, now, func(o order, now time.Time) int {
+		return cmp.Or(at(o).Compare(now), -1)
+	})
+	return n
+}
+
+// place stores orders with their items, takes their stock, and stores for each
+// the task that will cancel it: all in one transaction, so that no order is ever
+// without its task.
+func (s *shop) place(ctx context.Context, orders []order) error {
+	call, err := s.producer.NewCall(ctx)
+	if err != nil {
+		return err
+	}
+	tasks := make([]core.Task, len(orders))
+	entries := make([]core.Entry, len(orders))
+	taken := map[string]int{}
+	var orderRows, itemRows []any
+	for i, o := range orders {
+		due := core.CeilMilli(s.clock.due(o.placed.Add(allowed)))
+		tasks[i] = core.Task{ID: core.ID(o.id), Kind: kind, Due: due}
+		entries[i] = core.Entry{ID: core.ID(o.id), Due: due}
+		orderRows = append(orderRows, o.id, "pending", due.UnixMilli())
+		for _, it := range o.items {
+			itemRows = append(itemRows, o.id, it.sku, it.quantity)
+			taken[it.sku] -= it.quantity
+		}
+	}
+	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
+		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_orders (id, status, due_at) VALUES "+threes(orderRows), orderRows...); err != nil {
+			return err
+		}
+		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_items (order_id, sku, quantity) VALUES "+threes(itemRows), itemRows...); err != nil {
+			return err
+		}
+		if err := s.db.moveStock(ctx, tx, taken); err != nil {
+			return err
+		}
+		return s.db.Store.InsertTx(ctx, tx, call, tasks)
+	})
+	if err != nil {
+		return err
+	}
+	// After the commit, tell the index. If that fails, the next sweep finds the tasks.
+	_ = s.producer.Track(ctx, entries...)
+	return nil
+}
+
+// pay takes payments, as they come from the customers or their banks. The orders'
+// rows decide which of them came in time. Afterwards the tasks of paid orders are
+// cancelled, since they aren't needed any more. If that comes too late, or not at
+// all, the task runs and finds the order paid.
+func (s *shop) pay(ctx context.Context, orders []order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	var inTime []core.ID
+	var tooLate []int64 // when those orders' time was over
+	err := s.db.InTx(ctx, func(tx *sql.Tx) error {
+		for _, o := range orders {
+			n, err := s.db.change(ctx, tx, "UPDATE shop_orders SET status = 'paid' WHERE id = ? AND status = 'pending'", o.id)
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				inTime = append(inTime, core.ID(o.id))
+				continue
+			}
+			var dueAt int64
+			if err := tx.QueryRowContext(ctx, s.db.query("SELECT due_at FROM shop_orders WHERE id = ?"), o.id).Scan(&dueAt); err != nil {
+				return err
+			}
+			tooLate = append(tooLate, dueAt)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.noteRefused(tooLate)
+	if tasks := s.noteAccepted(inTime); len(tasks) > 0 {
+		_, _ = s.producer.Cancel(ctx, tasks...) // an error is no trouble, see above
+	}
+	return nil
+}
+
+// noteRefused counts payments that came too late.
+func (s *shop) noteRefused(dueAt []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.storeNow().UnixMilli()
+	for _, due := range dueAt {
+		s.tooLate++
+		if now < due {
+			s.early++
+		}
+	}
+}
+
+// noteAccepted notes payments and returns those whose tasks the shop cancels; after
+// the others it "crashes".
+func (s *shop) noteAccepted(orders []core.ID) (remembered []core.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range orders {
+		s.accepted[string(id)] = true
+		if len(s.accepted)%forgetEvery == 0 {
+			s.forgot++
+		} else {
+			remembered = append(remembered, id)
+		}
+	}
+	return remembered
+}
+
+func (s *shop) paidSoFar() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.accepted)
+}
+
+// threes is the list of placeholders for rows of three values.
+func threes(values []any) string {
+	return strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(values)/3), ", ")
+}
+
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
