@@ -52,6 +52,7 @@ type parts struct {
 	store migrator
 	db    *sql.DB
 	redis *redis.Client // nil with a heap
+	rest  func()        // closes connections that aren't in use
 	close []func() error
 }
 
@@ -61,7 +62,7 @@ type migrator interface {
 }
 
 func open(ctx context.Context, at place) (*parts, error) {
-	p := &parts{index: heapindex.New()}
+	p := &parts{index: heapindex.New(), rest: func() {}}
 	if at.Redis != "" {
 		o, err := redis.ParseURL(at.Redis)
 		if err != nil {
@@ -118,7 +119,7 @@ func (p *parts) openPostgres(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	p.db = stdlib.OpenDBFromPool(pool)
+	p.db, p.rest = stdlib.OpenDBFromPool(pool), pool.Reset
 	p.close = append(p.close, p.db.Close, func() error { pool.Close(); return nil })
 	p.store, err = pgclaim.New(pool, pgclaim.Options{})
 	return err
