@@ -50,36 +50,30 @@ var claimContention = []testCase[*claimEnv]{
 		name: "claim/against-settle",
 		rule: "A take-over and the old holder's Settle exclude each other: exactly one takes effect.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 200)
+			ids := manyIDs("n", 120)
 			e.put(tasks(ids, base)...)
-			var settlements []core.Settlement
+			byID := map[core.ID]core.Settlement{}
 			for _, c := range e.grantAll(e.lease(base), ids...) {
-				settlements = append(settlements, core.Settlement{Grant: c.Grant, Outcome: core.Done})
+				byID[c.ID] = core.Settlement{Grant: c.Grant, Outcome: core.Done}
 			}
 			now := base.Add(leaseFor + time.Millisecond)
-			var wg sync.WaitGroup
 			settled, taken := map[core.ID]bool{}, map[core.ID]core.Grant{}
-			wg.Go(func() {
-				for chunk := range slices.Chunk(settlements, 20) {
-					ok, lost := e.settleFirst(e.c, chunk)
-					for _, id := range ok {
-						settled[id] = true
-					}
-					_ = lost
+			collide(ids, func(chunk []core.ID) {
+				var some []core.Settlement
+				for _, id := range chunk {
+					some = append(some, byID[id])
 				}
-			})
-			wg.Go(func() {
-				backwards := slices.Clone(ids)
-				slices.Reverse(backwards)
-				for chunk := range slices.Chunk(backwards, 20) {
-					for _, c := range e.claimInsisting(e.peer, e.lease(now), chunk) {
-						if c.Verdict == core.Granted {
-							taken[c.ID] = c.Grant
-						}
+				for _, id := range e.settleInsisting(e.c, some) {
+					settled[id] = true
+				}
+			}, func(chunk []core.ID) {
+				for _, c := range e.claimInsisting(e.peer, e.lease(now), chunk) {
+					if c.Verdict == core.Granted {
+						taken[c.ID] = c.Grant
 					}
 				}
 			})
-			wg.Wait()
+			var winners []core.Settlement // of the take-overs, who really hold their tasks
 			for _, id := range ids {
 				grant, ok := taken[id]
 				switch {
@@ -89,9 +83,10 @@ var claimContention = []testCase[*claimEnv]{
 					// Without kept rows a repeat after a lost reply can't tell.
 					e.Errorf("%q was neither settled nor granted; want one of them", id)
 				case ok:
-					e.settle(now, core.Settlement{Grant: grant, Outcome: core.Done})
+					winners = append(winners, core.Settlement{Grant: grant, Outcome: core.Done})
 				}
 			}
+			e.settle(now, winners...)
 			e.wantWaiting(endOfTime, "in the end")
 		},
 	},
@@ -110,7 +105,7 @@ var claimContention = []testCase[*claimEnv]{
 			for w := range workers {
 				wg.Go(func() {
 					c := handles[w%len(handles)]
-					for range 3 {
+					for range 2 {
 						var grants []core.Grant
 						var settlements []core.Settlement
 						for _, got := range e.claimInsisting(c, e.lease(base), mine[w]) {
@@ -131,7 +126,7 @@ var claimContention = []testCase[*claimEnv]{
 			assert.Len(e, e.waiting(at(1)), workers*each, "all wait again")
 			for w := range workers {
 				for _, c := range e.grantAll(e.lease(at(1)), mine[w]...) {
-					assert.Equal(e, 4, c.Attempt, "Attempt of %q after three retries", c.ID)
+					assert.Equal(e, 3, c.Attempt, "Attempt of %q after two retries", c.ID)
 				}
 			}
 		},
@@ -157,42 +152,40 @@ func (e *claimEnv) claimInsisting(c core.Claimer, lease core.Lease, ids []core.I
 	return got
 }
 
-// settleFirst settles and says which settlements took effect and which did not.
-// It repeats those that found their row locked.
-func (e *claimEnv) settleFirst(c core.Claimer, settlements []core.Settlement) (ok, lost []core.ID) {
-	left := settlements
-	require.NoError(e, e.insist(func() error {
-		err := c.Settle(e.ctx, base, left)
-		var batch *core.BatchError
-		if err != nil && !errors.As(err, &batch) {
-			return err
+// settleInsisting repeats a Settle until its outcome is known, and what failed
+// because somebody had locked it, and returns the ids for which it took effect.
+// The others must have lost their leases.
+func (e *claimEnv) settleInsisting(c core.Claimer, settlements []core.Settlement) (settled []core.ID) {
+	err := e.insistFree(func() error { return c.Settle(e.ctx, base, settlements) })
+	for i, s := range settlements {
+		switch itemErr := errorOf(err, i); {
+		case itemErr == nil:
+			settled = append(settled, s.Grant.ID)
+		case !errors.Is(itemErr, core.ErrLeaseLost):
+			e.Errorf("Settle of %q: got %v, want nil or ErrLeaseLost", s.Grant.ID, itemErr)
 		}
-		failed := map[int]bool{}
-		var busy []core.Settlement
-		if batch != nil {
-			for _, item := range batch.Items {
-				failed[item.Index] = true
-				switch {
-				case errors.Is(item.Err, core.ErrBusy):
-					busy = append(busy, left[item.Index])
-				case errors.Is(item.Err, core.ErrLeaseLost):
-					lost = append(lost, item.ID)
-				default:
-					e.Errorf("Settle of %q: got %v, want nil, ErrLeaseLost or ErrBusy", item.ID, item.Err)
-				}
-			}
+	}
+	return settled
+}
+
+// collide calls a and b at the same time for a few ids, again and again until
+// all ids had their turn; b gets them in the other order. They take turns in
+// being first.
+func collide(ids []core.ID, a, b func(chunk []core.ID)) {
+	aFirst := false
+	for chunk := range slices.Chunk(ids, 6) {
+		backwards := slices.Clone(chunk)
+		slices.Reverse(backwards)
+		calls := []func(){func() { a(chunk) }, func() { b(backwards) }}
+		if aFirst = !aFirst; aFirst {
+			slices.Reverse(calls) // of goroutines started at once the last one tends to run first
 		}
-		for i, s := range left {
-			if !failed[i] {
-				ok = append(ok, s.Grant.ID)
-			}
+		var wg sync.WaitGroup
+		for _, call := range calls {
+			wg.Go(call)
 		}
-		if left = busy; len(busy) > 0 {
-			return errors.New("some rows were busy")
-		}
-		return nil
-	}))
-	return ok, lost
+		wg.Wait()
+	}
 }
 
 // contend lets 16 goroutines on several handles claim all ids in batches and
@@ -206,7 +199,7 @@ func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Clai
 			r := rand.New(rand.NewPCG(uint64(w), 1)) // the same orders in every run
 			mine := slices.Clone(ids)
 			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-			for chunk := range slices.Chunk(mine, 100) {
+			for chunk := range slices.Chunk(mine, 250) {
 				for _, c := range e.claimInsisting(handles[w%len(handles)], lease(), chunk) {
 					if c.Verdict == core.Granted {
 						granted[w] = append(granted[w], c)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +40,15 @@ func newNaiveStore(bug string) *naiveStore {
 }
 
 func (s *naiveStore) is(bug string) bool { return s.bug == bug }
+
+// gap lets others in between a check and its write.
+func (s *naiveStore) gap(bug string) {
+	if s.is(bug) {
+		s.mu.Unlock()
+		time.Sleep(10 * time.Microsecond)
+		s.mu.Lock()
+	}
+}
 
 func (s *naiveStore) key(id core.ID) core.ID {
 	switch {
@@ -117,6 +125,7 @@ func (s *naiveStore) Insert(ctx context.Context, call core.Call, tasks []core.Ta
 		if s.is("token from Call.Now on reuse") {
 			r.token = call.Now.UnixMilli()
 		}
+		s.gap("insert checks, then writes")
 		s.rows[s.key(task.ID)] = r
 	}
 	if s.is("insert failures misplaced") {
@@ -175,11 +184,7 @@ func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
 	case r.due.After(dueBy) && !s.is("claim ignores due"):
 		return core.Claimed{ID: id, Verdict: core.NotDue, At: r.due}
 	default:
-		if s.is("claim checks, then writes") {
-			s.mu.Unlock()
-			runtime.Gosched()
-			s.mu.Lock()
-		}
+		s.gap("claim checks, then writes")
 		if r.state == "running" && !s.is("crashes not counted") {
 			r.crashes++
 		}
@@ -254,6 +259,7 @@ func (s *naiveStore) Settle(ctx context.Context, now time.Time, settlements []co
 		case r.state != "running" && !s.is("settle changes the settled"):
 			continue // a repeat
 		}
+		s.gap("settle checks, then writes")
 		s.settle(now, x, r)
 	}
 	return core.NewBatchError(failed)
@@ -344,6 +350,7 @@ func (s *naiveStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) (
 					r.wasRunning = r.state == "running"
 				}
 				if !(r.wasRunning && s.is("cancel leaves the running") || s.is("cancel leaves the pending")) {
+					s.gap("cancel checks, then writes")
 					s.finish(id, r, "cancelled", now)
 				}
 			}
@@ -369,6 +376,7 @@ func (s *naiveStore) Reschedule(ctx context.Context, _ time.Time, moves []core.M
 		case !m.From.IsZero() && !r.due.Equal(m.From) && !s.is("reschedule ignores From") && !(s.is("1970 is any time") && m.From.UnixMilli() == 0):
 			failed = append(failed, core.ItemError{Index: i, ID: m.ID, Err: core.ErrMoved})
 		default:
+			s.gap("reschedule checks, then writes")
 			r.due = s.time(m.To)
 			if !s.is("reschedule keeps Task.Due") {
 				r.task.Due = r.due

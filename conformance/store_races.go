@@ -97,31 +97,22 @@ var storeRaces = []testCase[*storeEnv]{
 		// what it claimed may find it cancelled by then, and answers Gone.
 		rule: "A Cancel and a Claim at once: a task that was Cancelled is never granted.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 200)
+			ids := manyIDs("n", 120)
 			e.insert(tasks(ids, base)...)
-			var wg sync.WaitGroup
 			fates, granted := map[core.ID]core.Fate{}, map[core.ID]core.Grant{}
-			wg.Go(func() {
-				for chunk := range slices.Chunk(ids, 10) {
-					var got []core.Fate
-					require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, at(1), chunk); return err }), "Cancel")
-					for i, id := range chunk {
-						fates[id] = got[i]
+			collide(ids, func(chunk []core.ID) {
+				var got []core.Fate
+				require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, at(1), chunk); return err }), "Cancel")
+				for i, id := range chunk {
+					fates[id] = got[i]
+				}
+			}, func(chunk []core.ID) {
+				for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
+					if c.Verdict == core.Granted {
+						granted[c.ID] = c.Grant
 					}
 				}
 			})
-			wg.Go(func() {
-				backwards := slices.Clone(ids)
-				slices.Reverse(backwards)
-				for chunk := range slices.Chunk(backwards, 10) {
-					for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
-						if c.Verdict == core.Granted {
-							granted[c.ID] = c.Grant
-						}
-					}
-				}
-			})
-			wg.Wait()
 			for _, id := range ids {
 				_, ok := granted[id]
 				switch fate := fates[id]; {
@@ -138,32 +129,23 @@ var storeRaces = []testCase[*storeEnv]{
 		name: "reschedule/against-claim",
 		rule: "A Reschedule and a Claim at once: exactly one takes effect.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 100)
+			ids := manyIDs("n", 120)
 			e.insert(tasks(ids, base)...)
-			var wg sync.WaitGroup
 			moved, granted := map[core.ID]bool{}, map[core.ID]bool{}
-			wg.Go(func() {
-				for chunk := range slices.Chunk(ids, 10) {
-					moves := make([]core.Move, len(chunk))
-					for i, id := range chunk {
-						moves[i] = core.Move{ID: id, From: base, To: at(1000)}
-					}
-					err := e.insistFree(func() error { return e.s.Reschedule(e.ctx, base, moves) })
-					for i, id := range chunk {
-						moved[id] = errorOf(err, i) == nil
-					}
+			collide(ids, func(chunk []core.ID) {
+				moves := make([]core.Move, len(chunk))
+				for i, id := range chunk {
+					moves[i] = core.Move{ID: id, From: base, To: at(1000)}
+				}
+				err := e.insistFree(func() error { return e.s.Reschedule(e.ctx, base, moves) })
+				for i, id := range chunk {
+					moved[id] = errorOf(err, i) == nil
+				}
+			}, func(chunk []core.ID) {
+				for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
+					granted[c.ID] = c.Verdict == core.Granted
 				}
 			})
-			wg.Go(func() {
-				backwards := slices.Clone(ids)
-				slices.Reverse(backwards)
-				for chunk := range slices.Chunk(backwards, 10) {
-					for _, c := range e.claimInsisting(e.peer, e.lease(base), chunk) {
-						granted[c.ID] = c.Verdict == core.Granted
-					}
-				}
-			})
-			wg.Wait()
 			for _, id := range ids {
 				assert.NotEqual(e, moved[id], granted[id], "%q: rescheduled %t, granted %t; want exactly one", id, moved[id], granted[id])
 			}
