@@ -250,6 +250,8 @@ func TestProducersOfTheSameIDsAgreeOnOne(t *testing.T) {
 				require.NoError(t, err)
 			}
 			t.Logf("%s: %d calls, %d deadlocks", isolation, c.calls.Load(), c.deadlocks.Load())
+			// Unsorted, one call in three to two loses one.
+			assert.LessOrEqual(t, c.deadlocks.Load(), c.calls.Load()/20, "deadlocks among %d calls", c.calls.Load())
 		}
 	})
 }
