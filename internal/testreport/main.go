@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -46,8 +47,8 @@ func main() {
 
 // run runs the command, reports to out, and returns the exit status.
 func run(out io.Writer, raw string, argv []string) (int, error) {
-	// Ctrl-C reaches go test as well; what it still says is worth reporting.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// Ctrl-C and the end of CI's time reach go test as well; what was seen until then is worth reporting.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
@@ -68,6 +69,7 @@ func run(out io.Writer, raw string, argv []string) (int, error) {
 	}
 	r := newRun(out)
 	readErr := follow(r, events)
+	r.endUnfinished()
 	waitErr := cmd.Wait()
 	status := 0
 	var exit *exec.ExitError

@@ -110,6 +110,17 @@ func TestATestWithoutAnEndFailed(t *testing.T) {
 	require.Equal(t, "FAILED: p TestP", rowOf(t, out, "index", "heap"))
 }
 
+func TestARunThatIsCutOffFailsWhatWasRunning(t *testing.T) {
+	alone(t)
+	out, status := report(t, "1", redisPasses,
+		`{'Action':'run','Package':'q','Test':'TestQ'}`,
+		`{'Action':'attr','Package':'q','Test':'TestQ','Key':'dueclaim.backend','Value':'store:memory'}`)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "it was cut off")
+	require.Contains(t, out, "\n1 passed, 1 failed, 1 skipped\n")
+	require.Equal(t, "FAILED: q TestQ", rowOf(t, out, "store", "memory"))
+}
+
 func TestAPackageThatDoesNotBuildCountsAsFailedWithTheCompilersWords(t *testing.T) {
 	alone(t)
 	out, status := report(t, "1", redisPasses,

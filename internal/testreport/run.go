@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -110,6 +111,17 @@ func (r *testRun) packageEvent(p *testPackage, e event) bool {
 		return true
 	}
 	return false
+}
+
+// endUnfinished ends the packages that were cut off.
+func (r *testRun) endUnfinished() {
+	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
+		if p := r.packages[name]; !p.done {
+			p.done = true
+			p.output = append(p.output, "it was cut off\n")
+			r.endPackage(p, event{Action: "fail", Elapsed: time.Since(p.began).Seconds()})
+		}
+	}
 }
 
 // endPackage prints a package's line, and its failures.
