@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -17,6 +19,9 @@ import (
 const (
 	allowed = 30 * time.Minute // to pay, by the file's day
 	kind    = "cancel unpaid order"
+
+	// atOnce is how many orders or payments share a transaction at most.
+	atOnce = 50
 
 	// forgetEvery is how often the shop "crashes" after a payment and before it
 	// cancels the task. Nothing may depend on that cancel: it only saves a run.
@@ -28,6 +33,7 @@ type shop struct {
 	db       *database
 	producer *core.Producer
 	clock    shopClock
+	placed   atomic.Int64 // orders of the file that are stored
 
 	mu       sync.Mutex
 	accepted map[string]bool // orders whose payment was accepted
@@ -36,40 +42,83 @@ type shop struct {
 	forgot   int             // tasks not cancelled, on purpose
 }
 
-// day plays the whole file.
+// day plays the whole file. Orders and payments don't wait for each other, but for
+// a payment's own order.
 func (s *shop) day(ctx context.Context, orders []order) error {
-	payments := slices.DeleteFunc(slices.Clone(orders), func(o order) bool { return o.paid.IsZero() })
-	slices.SortFunc(payments, func(a, b order) int { return a.paid.Compare(b.paid) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var errs [2]error
+	for i, take := range []func(context.Context, []order) error{s.takeOrders, s.takePayments} {
+		wg.Go(func() {
+			if errs[i] = take(ctx, orders); errs[i] != nil {
+				cancel() // the other one
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// takeOrders stores orders when their time has come.
+func (s *shop) takeOrders(ctx context.Context, orders []order) error {
+	return s.everyTick(ctx, func(now time.Time) (over bool, err error) {
+		n, _ := slices.BinarySearchFunc(orders, now, func(o order, now time.Time) int {
+			return cmp.Or(o.placed.Compare(now), -1) // those at now too
+		})
+		for batch := range slices.Chunk(orders[:n], atOnce) {
+			if err := s.place(ctx, batch); err != nil {
+				return false, fmt.Errorf("take orders: %w", err)
+			}
+			s.placed.Add(int64(len(batch)))
+		}
+		orders = orders[n:]
+		return len(orders) == 0, nil
+	})
+}
+
+// takePayments takes payments when their time has come.
+func (s *shop) takePayments(ctx context.Context, orders []order) error {
+	waiting := map[int]order{} // by the order's place in the file
+	for i, o := range orders {
+		if !o.paid.IsZero() {
+			waiting[i] = o
+		}
+	}
+	return s.everyTick(ctx, func(now time.Time) (over bool, err error) {
+		placed := int(s.placed.Load())
+		var come []order
+		for i, o := range waiting {
+			if i < placed && !o.paid.After(now) {
+				come = append(come, o)
+				delete(waiting, i)
+			}
+		}
+		slices.SortFunc(come, func(a, b order) int { return a.paid.Compare(b.paid) })
+		for batch := range slices.Chunk(come, atOnce) {
+			if err := s.pay(ctx, batch); err != nil {
+				return false, fmt.Errorf("take payments: %w", err)
+			}
+		}
+		return len(waiting) == 0, nil
+	})
+}
+
+// everyTick calls f again and again with the time of the file's day, until it is
+// over.
+func (s *shop) everyTick(ctx context.Context, f func(now time.Time) (over bool, err error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for len(orders)+len(payments) > 0 {
+	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
-		now := s.clock.now()
-		came := until(orders, now, func(o order) time.Time { return o.placed })
-		for batch := range slices.Chunk(orders[:came], 100) {
-			if err := s.place(ctx, batch); err != nil {
-				return fmt.Errorf("take orders: %w", err)
-			}
+		if over, err := f(s.clock.now()); over || err != nil {
+			return err
 		}
-		paid := until(payments, now, func(o order) time.Time { return o.paid })
-		if err := s.pay(ctx, payments[:paid]); err != nil {
-			return fmt.Errorf("take payments: %w", err)
-		}
-		orders, payments = orders[came:], payments[paid:]
 	}
-	return nil
-}
-
-// until returns how many of the orders, which are sorted, are at or before now.
-func until(orders []order, now time.Time, at func(order) time.Time) int {
-	n, _ := slices.BinarySearchFunc(orders, now, func(o order, now time.Time) int {
-		return cmp.Or(at(o).Compare(now), -1)
-	})
-	return n
 }
 
 // place stores orders with their items, takes their stock, and stores for each
@@ -119,9 +168,6 @@ func (s *shop) place(ctx context.Context, orders []order) error {
 // cancelled, since they aren't needed any more. If that comes too late, or not at
 // all, the task runs and finds the order paid.
 func (s *shop) pay(ctx context.Context, orders []order) error {
-	if len(orders) == 0 {
-		return nil
-	}
 	var inTime []core.ID
 	var tooLate []int64 // when those orders' time was over
 	err := s.db.InTx(ctx, func(tx *sql.Tx) error {

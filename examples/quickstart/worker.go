@@ -27,6 +27,17 @@ type payload struct {
 	WorkMillis int `json:"work_ms"`
 }
 
+// ahead is how long before its due time a task is claimed, so that it starts on
+// the dot: longer than a claim takes on a busy machine. SQLite runs one transaction
+// at a time, so the workers wait for each other there.
+func ahead(o orders) time.Duration {
+	d := 100 * time.Millisecond
+	if o.Parts.OnSQLite() {
+		d = 200 * time.Millisecond
+	}
+	return min(d, o.Lease/4)
+}
+
 // work is a worker process: an index, a store, a handler and a scheduler, until
 // ctx is done.
 func work(ctx context.Context, o orders) error {
@@ -58,7 +69,7 @@ func work(ctx context.Context, o orders) error {
 	scheduler, err := core.New(p.Index, p.Store, &mux, core.Options{
 		Name:     name,
 		Lease:    o.Lease,
-		Ahead:    min(200*time.Millisecond, o.Lease/4), // SQLite runs one transaction at a time: ask for tasks well before they are due
+		Ahead:    ahead(o),
 		Drain:    5 * time.Second,
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("worker", name),
 		Observer: core.Observer{Settled: records.settled},

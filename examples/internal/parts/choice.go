@@ -42,7 +42,7 @@ func (c Choice) checkIndex() error {
 
 func (c Choice) checkStore() error {
 	if c.Store == "sqlite" {
-		return nil
+		return nil // WithFile finds a path
 	}
 	if path, ok := c.sqlitePath(); ok {
 		if path == "" {
@@ -67,6 +67,9 @@ func (c Choice) WithFile(folder string) Choice {
 	}
 	return c
 }
+
+// OnSQLite tells whether the store is a SQLite file.
+func (c Choice) OnSQLite() bool { return c.Store == "sqlite" || strings.HasPrefix(c.Store, "sqlite:") }
 
 func (c Choice) sqlitePath() (string, bool) { return strings.CutPrefix(c.Store, "sqlite:") }
 
