@@ -1,13 +1,17 @@
 package sqliteclaim_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/sqliteclaim"
@@ -87,4 +91,25 @@ func column(t testing.TB, db *sql.DB, query string, args ...any) []string {
 	}
 	require.NoError(t, rows.Err())
 	return all
+}
+
+// insist calls f until the file isn't locked any more, as core does.
+func insist(f func() error) error {
+	for range 20 {
+		err := f()
+		var busy *sqlite.Error
+		if !errors.As(err, &busy) || busy.Code()&0xff != sqlite3.SQLITE_BUSY {
+			return err
+		}
+	}
+	return f()
+}
+
+// claimInsisting is s.Claim, repeated while the file is locked.
+func claimInsisting(ctx context.Context, s core.Store, ids []core.ID, l core.Lease) (claimed []core.Claimed, err error) {
+	err = insist(func() error {
+		claimed, err = s.Claim(ctx, ids, l)
+		return err
+	})
+	return claimed, err
 }

@@ -39,7 +39,7 @@ func TestStatementsFindRowsByIndexWhateverTheTablesSizeIs(t *testing.T) {
 		switch size {
 		case "large":
 			_, err := s.db.ExecContext(t.Context(), `
-				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
 				INSERT INTO dueclaim_tasks (queue, id, status, due, planned, token, max_attempts, kind, call_id, created_at)
 				SELECT 'default', 'id-' || i, 'pending', i, i, i, 0, '', '', 0 FROM n`)
 			require.NoError(t, err)

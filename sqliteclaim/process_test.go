@@ -78,7 +78,7 @@ func openChild(ctx context.Context, path string) (*sqliteclaim.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Migrate(ctx)
+	return s, insist(func() error { return s.Migrate(ctx) })
 }
 
 func childMigrates(ctx context.Context, path string) error {
@@ -114,7 +114,7 @@ func childClaims(ctx context.Context, path string) error {
 	holder := fmt.Sprint("process-", os.Getpid())
 	all := ids(contended)
 	for i := 0; i < len(all); i += 50 {
-		claimed, err := s.Claim(ctx, all[i:i+50], lease(fmt.Sprint(holder, "-", i), 1, 60))
+		claimed, err := claimInsisting(ctx, s, all[i:i+50], lease(fmt.Sprint(holder, "-", i), 1, 60))
 		if err != nil {
 			return err
 		}
@@ -161,18 +161,19 @@ func childWrites(ctx context.Context, path string) error {
 	for n := 0; ; n++ {
 		id := core.ID(fmt.Sprintf("%d-%d", os.Getpid(), n))
 		task := core.Task{ID: id, Payload: make([]byte, 20_000), Due: noon}
-		if err := s.Insert(ctx, call(string(id)), []core.Task{task}); err != nil {
+		if err := insist(func() error { return s.Insert(ctx, call(string(id)), []core.Task{task}) }); err != nil {
 			return err
 		}
 		fmt.Println(id)
 		if n%2 == 0 {
 			continue
 		}
-		claimed, err := s.Claim(ctx, []core.ID{id}, lease(string(id), 1, 60))
+		claimed, err := claimInsisting(ctx, s, []core.ID{id}, lease(string(id), 1, 60))
 		if err != nil {
 			return err
 		}
-		if err := s.Settle(ctx, noon, []core.Settlement{{Grant: claimed[0].Grant, Outcome: core.Done}}); err != nil {
+		settlement := core.Settlement{Grant: claimed[0].Grant, Outcome: core.Done}
+		if err := insist(func() error { return s.Settle(ctx, noon, []core.Settlement{settlement}) }); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,7 @@ func TestGoroutinesThatContendHaveOneWinnerForEachTask(t *testing.T) {
 		for g := range 2 {
 			wg.Go(func() {
 				for i := 0; i < len(all); i += 100 {
-					claimed, err := s.Claim(t.Context(), all[i:i+100], lease(fmt.Sprint(handle, "-", g, "-", i), 1, 10))
+					claimed, err := claimInsisting(t.Context(), s, all[i:i+100], lease(fmt.Sprint(handle, "-", g, "-", i), 1, 10))
 					assert.NoError(t, err)
 					for _, c := range claimed {
 						if c.Verdict == core.Granted {
