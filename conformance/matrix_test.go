@@ -1,12 +1,14 @@
 package conformance_test
 
 import (
+	"crypto/rand"
 	"testing"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMemoryKeepsTheContractOfAStore(t *testing.T) {
@@ -37,5 +39,25 @@ func TestSchedulerDoesTheMainJob(t *testing.T) {
 			Name: "heap+memory", Index: newHeap, Store: memory,
 			PeerIndex: func(t *testing.T, _ core.TimeIndex) core.TimeIndex { return newHeap(t) },
 		})
+	})
+}
+
+// claimerOnly is a store of which only the Claimer is seen, as a table is that
+// its users fill.
+type claimerOnly struct {
+	core.Claimer
+	rows *claim.Memory
+}
+
+func TestMemoryKeepsTheContractOfAClaimer(t *testing.T) {
+	conformance.TestClaimer(t, conformance.Claimer{
+		New: func(*testing.T) core.Claimer {
+			m := claim.NewMemory(claim.MemoryOptions{})
+			return claimerOnly{m, m}
+		},
+		Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
+			require.NoError(t, c.(claimerOnly).rows.Insert(t.Context(), core.Call{ID: rand.Text()}, tasks))
+		},
+		Provides: conformance.ClaimerProvides{KeepsFinished: true},
 	})
 }

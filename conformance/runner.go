@@ -61,9 +61,9 @@ func (s settings) skips(known []string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.skip)) {
 		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  ")))
+			errs = append(errs, fmt.Errorf("the field Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  ")))
 		} else if s.skip[name] == "" {
-			errs = append(errs, fmt.Errorf("Skip of case %q has no reason", name))
+			errs = append(errs, fmt.Errorf("the case %q in Skip has no reason", name))
 		}
 	}
 	return errors.Join(errs...)
