@@ -60,7 +60,7 @@ func checkHandler(h Handler) error {
 // Health returns what is known about the backends.
 func (s *Scheduler) Health() Health { return s.health.get() }
 
-// ErrRunning: Run or Tick was called while this Scheduler is running already.
+// ErrRunning says that Run or Tick was called while this Scheduler is running.
 var ErrRunning = errors.New("this scheduler is running already; use one Scheduler for each Run")
 
 // Run runs tasks until ctx is done, then shuts down and returns: nil, or an

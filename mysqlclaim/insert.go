@@ -2,6 +2,7 @@ package mysqlclaim
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -61,8 +62,8 @@ func (s *Store) insertAgain(ctx context.Context, r runner, call core.Call, chunk
 	}
 	var finished []item[core.Task]
 	for _, it := range chunk {
-		switch err := inserted(rows, it.v.ID, call); err {
-		case core.ErrBusy:
+		switch err := inserted(rows, it.v.ID, call); {
+		case errors.Is(err, core.ErrBusy):
 			finished = append(finished, it)
 		default:
 			failed.add(it.at, it.v.ID, err)

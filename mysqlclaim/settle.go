@@ -82,7 +82,7 @@ func (s *Store) settleAndDelete(ctx context.Context, r runner, outcome core.Outc
 	}
 	held := slices.DeleteFunc(slices.Clone(chunk), func(it item[core.Settlement]) bool {
 		err := rows[it.v.Grant.ID].Settled(it.v.Grant)
-		if err == core.ErrBusy { // still running under this grant
+		if errors.Is(err, core.ErrBusy) { // still running under this grant
 			return false
 		}
 		failed.add(it.at, it.v.Grant.ID, err)
