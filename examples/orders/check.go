@@ -55,7 +55,7 @@ func (d *database) readBooks(ctx context.Context) (books, error) {
 	if err != nil {
 		return b, err
 	}
-	err = d.each(ctx, "SELECT sku, available FROM shop_stock", func(scan scanner) error {
+	err = d.each(ctx, "SELECT sku, SUM(moved) FROM shop_stock GROUP BY sku", func(scan scanner) error {
 		var sku string
 		var n int
 		err := scan(&sku, &n)

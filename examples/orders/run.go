@@ -96,7 +96,7 @@ func (d *demo) fillStock(ctx context.Context, orders []order) (map[string]int, e
 	}
 	for _, sku := range sortedKeys(stock) {
 		stock[sku] += 10
-		if _, err := d.db.DB.ExecContext(ctx, d.db.query("INSERT INTO shop_stock (sku, available) VALUES (?, ?)"), sku, stock[sku]); err != nil {
+		if _, err := d.db.DB.ExecContext(ctx, d.db.query("INSERT INTO shop_stock (sku, moved) VALUES (?, ?)"), sku, stock[sku]); err != nil {
 			return nil, fmt.Errorf("fill the stock: %w", err)
 		}
 	}

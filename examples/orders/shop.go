@@ -131,8 +131,7 @@ func (s *shop) place(ctx context.Context, orders []order) error {
 	}
 	tasks := make([]core.Task, len(orders))
 	entries := make([]core.Entry, len(orders))
-	taken := map[string]int{}
-	var orderRows, itemRows []any
+	var orderRows, itemRows, stockRows []any
 	for i, o := range orders {
 		due := core.CeilMilli(s.clock.due(o.placed.Add(allowed)))
 		tasks[i] = core.Task{ID: core.ID(o.id), Kind: kind, Due: due}
@@ -140,17 +139,17 @@ func (s *shop) place(ctx context.Context, orders []order) error {
 		orderRows = append(orderRows, o.id, "pending", due.UnixMilli())
 		for _, it := range o.items {
 			itemRows = append(itemRows, o.id, it.sku, it.quantity)
-			taken[it.sku] -= it.quantity
+			stockRows = append(stockRows, it.sku, -it.quantity)
 		}
 	}
 	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
-		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_orders (id, status, due_at) VALUES "+threes(orderRows), orderRows...); err != nil {
+		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_orders (id, status, due_at) VALUES "+rows("(?, ?, ?)", orderRows), orderRows...); err != nil {
 			return err
 		}
-		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_items (order_id, sku, quantity) VALUES "+threes(itemRows), itemRows...); err != nil {
+		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_items (order_id, sku, quantity) VALUES "+rows("(?, ?, ?)", itemRows), itemRows...); err != nil {
 			return err
 		}
-		if err := s.db.moveStock(ctx, tx, taken); err != nil {
+		if _, err := s.db.change(ctx, tx, "INSERT INTO shop_stock (sku, moved) VALUES "+rows("(?, ?)", stockRows), stockRows...); err != nil {
 			return err
 		}
 		return s.db.Store.InsertTx(ctx, tx, call, tasks)
@@ -233,9 +232,10 @@ func (s *shop) paidSoFar() int {
 	return len(s.accepted)
 }
 
-// threes is the list of placeholders for rows of three values.
-func threes(values []any) string {
-	return strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(values)/3), ", ")
+// rows is the list of placeholders for as many rows as there are values for.
+func rows(row string, values []any) string {
+	n := len(values) / strings.Count(row, "?")
+	return strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
 }
 
 func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

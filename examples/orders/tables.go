@@ -11,8 +11,12 @@ import (
 )
 
 // The shop's own tables, in words that SQLite, MySQL and Postgres all understand.
-// Times are milliseconds of real time by the store's clock. Nothing keeps a second
-// cancellation of an order out of shop_cancellations: it would show in the end.
+// Times are milliseconds of real time by the store's clock.
+//
+// shop_stock is a ledger, as in a bookkeeper's books: what is there of a product is
+// the sum of what was moved. So no two transactions change the same row, and
+// nothing keeps goods from coming back twice: it would show in the end. Neither is
+// a second cancellation of an order kept out of shop_cancellations.
 var createTables = []string{
 	`CREATE TABLE shop_orders (
 		id VARCHAR(40) NOT NULL PRIMARY KEY,
@@ -24,8 +28,8 @@ var createTables = []string{
 		quantity INT NOT NULL,
 		PRIMARY KEY (order_id, sku))`,
 	`CREATE TABLE shop_stock (
-		sku VARCHAR(40) NOT NULL PRIMARY KEY,
-		available INT NOT NULL)`,
+		sku VARCHAR(40) NOT NULL,
+		moved INT NOT NULL)`,
 	`CREATE TABLE shop_cancellations (
 		order_id VARCHAR(40) NOT NULL,
 		worker VARCHAR(40) NOT NULL,
@@ -85,19 +89,4 @@ func (d *database) change(ctx context.Context, tx *sql.Tx, text string, args ...
 		return 0, err
 	}
 	return result.RowsAffected()
-}
-
-// moveStock adds quantities to what is available. All transactions of the shop
-// change products in the same order, so that none wait for each other in a ring.
-func (d *database) moveStock(ctx context.Context, tx *sql.Tx, quantities map[string]int) error {
-	for _, sku := range sortedKeys(quantities) {
-		n, err := d.change(ctx, tx, "UPDATE shop_stock SET available = available + ? WHERE sku = ?", quantities[sku], sku)
-		if err == nil && n != 1 {
-			err = fmt.Errorf("no product %q", sku)
-		}
-		if err != nil {
-			return fmt.Errorf("change the stock: %w", err)
-		}
-	}
-	return nil
 }

@@ -68,7 +68,9 @@ func (c *canceller) cancelUnpaid(ctx context.Context, job *core.Job) error {
 			return err
 		}
 		if n == 1 { // else it was paid meanwhile: leave it alone
-			if err := c.giveBack(ctx, tx, id); err != nil {
+			// the goods come back
+			_, err := c.db.change(ctx, tx, "INSERT INTO shop_stock (sku, moved) SELECT sku, quantity FROM shop_items WHERE order_id = ?", id)
+			if err != nil {
 				return err
 			}
 			if err := c.record(ctx, tx, job); err != nil {
@@ -91,27 +93,6 @@ func askPaymentProvider(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// giveBack returns an order's items to the stock.
-func (c *canceller) giveBack(ctx context.Context, tx *sql.Tx, id string) error {
-	rows, err := tx.QueryContext(ctx, c.db.query("SELECT sku, quantity FROM shop_items WHERE order_id = ?"), id)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	items := map[string]int{}
-	for rows.Next() {
-		var it item
-		if err := rows.Scan(&it.sku, &it.quantity); err != nil {
-			return err
-		}
-		items[it.sku] = it.quantity
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return c.db.moveStock(ctx, tx, items)
 }
 
 // record writes down the cancellation, for the check in the end.
