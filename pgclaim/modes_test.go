@@ -124,7 +124,7 @@ func TestEveryStepWorksInEveryQueryExecMode(t *testing.T) {
 func TestLargePayloadsComeBackInEveryMode(t *testing.T) {
 	eachMode(t, func(t *testing.T, d driver) {
 		s := d.migrated(t, Options{})
-		in := make([]core.Task, 20)
+		in := make([]core.Task, 3)
 		ids := make([]core.ID, len(in))
 		for i := range in {
 			in[i] = task(string(rune('a'+i)), 0)
