@@ -125,7 +125,7 @@ var pairDoubles = []double{
 	{bug: "release counts the attempt", want: "drain/gives-back"},
 	{bug: "leases ignored", want: "crash/taken-over"},
 	{bug: "token ignored", want: "crash/taken-over"},
-	{bug: "claim grants the done", want: "run/each-once"},
+	{bug: "done stays pending", want: "run/each-once"},
 }
 
 // heavy cases are run for a double only where they are meant for it.

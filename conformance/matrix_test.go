@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"crypto/rand"
 	"testing"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/conformance"
@@ -56,7 +57,7 @@ func TestMemoryKeepsTheContractOfAClaimer(t *testing.T) {
 			return claimerOnly{m, m}
 		},
 		Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
-			require.NoError(t, c.(claimerOnly).rows.Insert(t.Context(), core.Call{ID: rand.Text()}, tasks))
+			require.NoError(t, c.(claimerOnly).rows.Insert(t.Context(), core.Call{ID: rand.Text(), Now: time.Now()}, tasks))
 		},
 		Provides: conformance.ClaimerProvides{KeepsFinished: true},
 	})

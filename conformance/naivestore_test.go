@@ -168,9 +168,6 @@ func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
 	if s.is("leases ignored") {
 		now = endOfDays
 	}
-	if s.is("claim grants the done") && r != nil && r.state == "done" {
-		r.state = "pending"
-	}
 	switch {
 	case r == nil || !r.live():
 		return core.Claimed{ID: id, Verdict: core.Gone}
@@ -268,6 +265,10 @@ func (s *naiveStore) Settle(ctx context.Context, now time.Time, settlements []co
 func (s *naiveStore) settle(now time.Time, x core.Settlement, r *naiveRow) {
 	switch x.Outcome {
 	case core.Done:
+		if s.is("done stays pending") {
+			r.state = "pending"
+			return
+		}
 		s.finish(x.Grant.ID, r, "done", now)
 	case core.DeadLetter:
 		s.finish(x.Grant.ID, r, "dead", now)
