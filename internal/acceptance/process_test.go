@@ -46,7 +46,12 @@ func start(t *testing.T, o orders) *process {
 		p.listen(stdout)
 		p.err = p.cmd.Wait()
 	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("worker %d said: %v", p.cmd.Process.Pid, p.counts)
+		}
+	})
 	require.NoError(t, json.NewEncoder(stdin).Encode(o))
 	until(t, 30*time.Second, "the worker is ready", func() bool { return p.count(ready) == 1 || p.gone() })
 	require.False(t, p.gone(), "the worker ended at once")

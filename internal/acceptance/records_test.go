@@ -47,7 +47,7 @@ func checkOnce(t *testing.T, b *bench, workers []*process, ids []core.ID, unseen
 		runs[e.ID]++
 	}
 	for _, e := range said(workers, settled, "") {
-		if e.Text == core.Done.String() && !e.Lost {
+		if e.Text == core.Done.String() && !e.Lost { // else the text is an error
 			completions[e.ID]++
 		}
 	}

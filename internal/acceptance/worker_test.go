@@ -50,7 +50,9 @@ const (
 	ready     = "ready"
 	started   = "started"
 	cancelled = "cancelled" // a handler's ctx, seen by the handler
-	settled   = "settled"
+	settled   = "settled"   // a completion, accepted or refused
+	givenBack = "givenBack" // any other outcome
+	leaseLost = "leaseLost" // as the scheduler says it
 	failed    = "failed"
 	ended     = "ended"
 )
@@ -137,11 +139,15 @@ func observer(r *reporter) core.Observer {
 	return core.Observer{
 		Settled: func(s core.Settlement, err error) {
 			e := event{What: settled, ID: s.Grant.ID, Token: s.Grant.Token, Lost: errors.Is(err, core.ErrLeaseLost), Text: s.Outcome.String()}
+			if s.Outcome != core.Done {
+				e.What = givenBack
+			}
 			if err != nil && !e.Lost {
 				e.Text = err.Error()
 			}
 			r.say(e)
 		},
-		Failed: func(op string, err error) { r.say(event{What: failed, Text: op + ": " + err.Error()}) },
+		LeaseLost: func(job *core.Job, _ error) { r.job(leaseLost, job, true) },
+		Failed:    func(op string, err error) { r.say(event{What: failed, Text: op + ": " + err.Error()}) },
 	}
 }
