@@ -3,6 +3,7 @@
 package doccheck
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,8 +36,12 @@ func TestEveryGoBlockOfTheDocumentsCompiles(t *testing.T) {
 			n++
 			block := filepath.Join(dir, strings.ToLower(name)+"-"+string(rune('a'+n)))
 			require.NoError(t, os.MkdirAll(block, 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(block, "block.go"), m[1], 0o644))
 			require.Regexp(t, `(?m)^package \w+$`, string(m[1]), "%s: block %d is not a whole file", doc, n)
+			file := "block.go"
+			if bytes.Contains(m[1], []byte(`"testing"`)) {
+				file = "block_test.go"
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(block, file), m[1], 0o644))
 		}
 	}
 	require.Positive(t, n, "no Go block found: is the path right?")
