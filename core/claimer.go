@@ -18,7 +18,8 @@ import (
 //     holder, by token and holder; nothing matches by id alone.
 //   - Slices hold each id at most once (core sees to it), may have any length,
 //     and belong to the caller again after the return; so does the memory of
-//     what is returned. An empty slice is a no-op that returns nil.
+//     what is returned. They are not written to, nor put into another order. An
+//     empty slice is a no-op that returns nil.
 //   - All times are UTC and whole milliseconds; core rounds. An implementation
 //     reads no clock, doesn't retry and doesn't log.
 //   - Items fail one by one: a *BatchError names those that failed with a
@@ -75,7 +76,8 @@ type Store interface {
 	Insert(ctx context.Context, call Call, tasks []Task) error
 	// Cancel cancels each task that is pending or running and says for each id,
 	// in order, what it was. A repeat gives the same fates as long as the rows
-	// are there. The holder of a running task learns of it by ErrLeaseLost.
+	// are there. The holder of a running task learns of it by ErrLeaseLost. A
+	// locked row may fail with ErrBusy and is as it was; its fate is then zero.
 	Cancel(ctx context.Context, now time.Time, ids []ID) ([]Fate, error)
 	// Reschedule sets the due time of pending tasks. A task that isn't pending
 	// or isn't there fails with ErrNotPending; one whose due time is not From

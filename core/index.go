@@ -16,7 +16,8 @@ import (
 //   - All times are UTC and whole milliseconds, from 1970 through 9999; core
 //     sees to that, an implementation stores them exactly.
 //   - Ids are bytes: two ids that differ in case or composition are two
-//     entries. Slices belong to the caller again after the return.
+//     entries. Slices belong to the caller again after the return and are not
+//     written to, nor put into another order.
 //   - A slice holds each id at most once (core sees to it) and may have any
 //     length; an empty one is a no-op that returns nil. Large ones are split by
 //     the implementation into steps that don't stall the backend.
@@ -60,8 +61,8 @@ type Taker interface {
 // Watcher is an optional capability of a TimeIndex: a wake-up for sleeping
 // schedulers. It is a hint too: polling is enough to be right.
 type Watcher interface {
-	// Watch calls notify when an entry came that is earlier than all others, put
-	// there by any process. Notifications may be merged, doubled or, after a
+	// Watch calls notify when an Add, from any process, brought an entry that is
+	// earlier than all others. Notifications may be merged, doubled or, after a
 	// lost connection, missed. notify doesn't block. Watch blocks until ctx is
 	// done (it then returns nil or ctx's error) or until it can't go on (it
 	// returns another error; the scheduler calls it again after a back-off). It

@@ -91,7 +91,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // choose now, and for cron, which passes time.Now(); call it again while it
 // returns more than 0 to go through a backlog.
 //
-// now stands for the store's clock; time passes from there while handlers run.
+// now stands for the store's clock; time passes from there while Tick works, so a
+// task that is due a millisecond later may be run as well.
 // When ctx is done, handlers are cancelled with the cause ErrDraining.
 func (s *Scheduler) Tick(ctx context.Context, now time.Time) (int, error) {
 	if !s.busy.CompareAndSwap(false, true) {
