@@ -51,7 +51,7 @@ func TestAnIdleSchedulerAsksAndUsesNextToNothing(t *testing.T) {
 			u := m.watch(t, w, time.Duration(rounds(10, 60))*time.Second)
 			return "1,000 tasks due without a handler: " + u.String(), u.queries <= strangeQueries && u.commands <= strangeCommands && u.cpu < strangeCPU
 		})
-		t.Logf("given back %d times meanwhile", w.count(givenBack)-before)
+		t.Logf("%s: given back %d times meanwhile", t.Name(), w.count(givenBack)-before)
 		w.stop(t)
 		for id, r := range b.rows(t) {
 			require.Equal(t, claim.Pending, r.status, id)

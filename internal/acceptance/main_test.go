@@ -59,7 +59,7 @@ func inTime(t *testing.T, measure func(t *testing.T, try int) (summary string, o
 	const tries = 3
 	for try := 1; ; try++ {
 		summary, ok := measure(t, try)
-		t.Logf("measured (%d): %s", try, summary)
+		t.Logf("measured (%d), %s: %s", try, t.Name(), summary)
 		switch {
 		case ok:
 			return

@@ -42,8 +42,8 @@ func outage(t *testing.T, b *bench, what string, unseen bool, happen func()) {
 			during = append(during, e)
 		}
 	}
-	t.Logf("measured: %d tasks over %v, %s for %.1f s; due during it: %v; due after it: %v; claimed unseen: %d; calls failed: %v",
-		n, span, what, to.Sub(from).Seconds(), spreadOf(during), spreadOf(after), unseenTasks, failures(workers))
+	t.Logf("measured, %s: %d tasks over %v, %s for %.1f s; due during it: %v; due after it: %v; claimed unseen: %d; calls failed: %v",
+		t.Name(), n, span, what, to.Sub(from).Seconds(), spreadOf(during), spreadOf(after), unseenTasks, failures(workers))
 }
 
 // Here and below the lateness is only told: how long a server takes to come back
