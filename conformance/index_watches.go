@@ -85,7 +85,9 @@ var indexWatches = []testCase[*indexEnv]{
 				runtime.Gosched()
 				e.add(core.Entry{ID: core.ID(e.unique("n")), Due: base})
 				cancel()
-				_ = <-ended // either is right
+				if err := <-ended; err != nil {
+					assert.ErrorIs(e, err, context.Canceled, "Watch after its ctx was done")
+				}
 			}
 			cycle() // a client may start its own goroutines with the first connection
 			before := runtime.NumGoroutine()

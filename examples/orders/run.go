@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -121,12 +122,11 @@ func (d *demo) play(ctx context.Context, orders []order) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan error, 1)
-	go func() { closed <- d.shop.day(ctx, orders) }()
+	var shop sync.WaitGroup
+	shop.Go(func() { closed <- d.shop.day(ctx, orders) })
 	err = d.watch(ctx, closed)
 	cancel()
-	if err != nil {
-		<-closed
-	}
+	shop.Wait()
 	return err
 }
 
