@@ -99,7 +99,10 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 	if !c.cur.store.IsZero() {
 		step = best.store.Sub(c.cur.then(best.at))
 		if step > margin {
-			c.old, c.oldUntil = c.cur, c.mono()+patience
+			if c.mono() >= c.oldUntil { // else the others have not seen the step before either
+				c.old = c.cur
+			}
+			c.oldUntil = c.mono() + patience
 		}
 	}
 	c.cur = best
