@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,6 +55,52 @@ func (b batch[T]) err(answer error) error {
 		return errors.Join(answer, NewBatchError(b.bad))
 	}
 	return NewBatchError(items)
+}
+
+// inPages calls f for runs of at most a thousand items, so that each try of each
+// run has the time-out to itself, with their places in items, and gathers the
+// answers about items by these places. Items whose rows were locked are tried
+// again by themselves: what took effect is not repeated, as it may have gone on
+// since. It stops at the first run whose outcome stays unknown.
+func inPages[T any](ctx context.Context, call repeater, items []T, f func(ctx context.Context, run []T, places []int) error) error {
+	const page = 1000
+	var failed []ItemError
+	for from := 0; from < len(items); from += page {
+		run := items[from:min(from+page, len(items))]
+		places := make([]int, len(run))
+		for i := range places {
+			places[i] = from + i
+		}
+		var locked []ItemError
+		err := call.call(ctx, func(ctx context.Context) error {
+			locked = nil
+			err := f(ctx, run, places)
+			var ofItems *BatchError
+			if !answered(err) || !errors.As(err, &ofItems) {
+				return err
+			}
+			var busy []T
+			var busyPlaces []int
+			for _, item := range ofItems.Items {
+				at := item.Index
+				item.Index = places[at]
+				if errors.Is(item.Err, ErrBusy) {
+					locked = append(locked, item)
+					busy, busyPlaces = append(busy, run[at]), append(busyPlaces, item.Index)
+				} else {
+					failed = append(failed, item)
+				}
+			}
+			run, places = busy, busyPlaces
+			return NewBatchError(locked)
+		})
+		if err != nil && len(locked) == 0 || !answered(err) {
+			return err
+		}
+		failed = append(failed, locked...)
+	}
+	slices.SortFunc(failed, func(a, b ItemError) int { return a.Index - b.Index })
+	return NewBatchError(failed)
 }
 
 // itemErrors returns the failures that err names, by place; nil when it names

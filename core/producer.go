@@ -43,7 +43,7 @@ type Producer struct {
 
 	mu        sync.Mutex
 	skipIndex time.Duration // on the monotonic clock: the index failed, leave it alone until then
-	syncing   sync.Mutex
+	syncing   chan struct{} // full while a call reads the store's clock
 }
 
 // NewProducer returns a Producer on idx and store. A store that is a Claimer
@@ -59,7 +59,8 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 	}
 	return &Producer{
 		idx: idx, store: store, opt: opt, clock: newClock(store),
-		call: repeater{timeout: opt.Timeout, tries: 5},
+		call:    repeater{timeout: opt.Timeout, tries: 5},
+		syncing: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -84,7 +85,8 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 // Schedule stores tasks and puts them into the index. nil means that the store
 // has them all. Else the error is, or wraps, a *BatchError that names the items
 // which were refused (ErrExists, ErrInvalid: a field breaks a rule, or the id is
-// twice in the batch) while all others are stored, or an *OutcomeError.
+// twice in the batch; ErrBusy: the row of an earlier task of that id stayed
+// locked) while all others are stored, or an *OutcomeError.
 //
 // A due time in the past is allowed: the task runs at once. Due times are
 // rounded up to the millisecond.
@@ -119,6 +121,7 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 	if err := checkCall(call); err != nil {
 		return fmt.Errorf("dueclaim: schedule: %w", err)
 	}
+	call.Now = FloorMilli(call.Now)
 	good := newBatch(tasks, func(t Task) (ID, error) { return t.ID, t.Check() })
 	for i := range good.items {
 		good.items[i].Due = CeilMilli(good.items[i].Due)
@@ -126,8 +129,8 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 	if len(good.items) == 0 {
 		return wrapOp("schedule", good.err(nil))
 	}
-	err := p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
-		return store.Insert(ctx, call, good.items[from:to])
+	err := inPages(ctx, p.call, good.items, func(ctx context.Context, tasks []Task, _ []int) error {
+		return store.Insert(ctx, call, tasks)
 	})
 	if err != nil && !answered(err) {
 		p.opt.Observer.failed("store: insert", err)
@@ -160,10 +163,10 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 	if err != nil {
 		return nil, wrapOp("cancel", err)
 	}
-	err = p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
-		got, err := store.Cancel(ctx, now, good.items[from:to])
+	err = inPages(ctx, p.call, good.items, func(ctx context.Context, ids []ID, places []int) error {
+		got, err := store.Cancel(ctx, now, ids)
 		for i, fate := range got {
-			fates[good.places[from+i]] = fate
+			fates[good.places[places[i]]] = fate
 		}
 		return err
 	})
@@ -178,7 +181,7 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 // Reschedule sets the due times of pending tasks, earlier or later. From, where
 // it isn't zero, must be the present due time. The error is, or wraps, a
 // *BatchError that names the items which were refused (ErrNotPending, ErrMoved,
-// ErrInvalid) while all others took effect; any other error: the outcome is
+// ErrInvalid, ErrBusy) while all others took effect; any other error: the outcome is
 // unknown, and a repeat is harmless.
 func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 	store, ok := p.store.(Store)
@@ -205,8 +208,8 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 	if err != nil {
 		return wrapOp("reschedule", err)
 	}
-	err = p.pages(ctx, len(good.items), func(ctx context.Context, from, to int) error {
-		return store.Reschedule(ctx, now, good.items[from:to])
+	err = inPages(ctx, p.call, good.items, func(ctx context.Context, moves []Move, _ []int) error {
+		return store.Reschedule(ctx, now, moves)
 	})
 	if err != nil && !answered(err) {
 		p.opt.Observer.failed("store: reschedule", err)
@@ -239,29 +242,6 @@ func (p *Producer) Track(ctx context.Context, entries ...Entry) error {
 		good.items[i].Due = CeilMilli(good.items[i].Due)
 	}
 	return wrapOp("track", errors.Join(p.index(ctx, good.items), good.err(nil)))
-}
-
-// pages calls f for runs of at most a thousand of n items, so that each try of
-// each run has the time-out to itself, and gathers the answers about items. It
-// stops at the first run whose outcome stays unknown.
-func (p *Producer) pages(ctx context.Context, n int, f func(ctx context.Context, from, to int) error) error {
-	const page = 1000
-	var failed []ItemError
-	for from := 0; from < n; from += page {
-		err := p.call.call(ctx, func(ctx context.Context) error { return f(ctx, from, min(from+page, n)) })
-		var ofItems *BatchError
-		switch {
-		case err == nil:
-		case answered(err) && errors.As(err, &ofItems):
-			for _, item := range ofItems.Items {
-				item.Index += from
-				failed = append(failed, item)
-			}
-		default:
-			return err
-		}
-	}
-	return NewBatchError(failed)
 }
 
 // index adds entries within the horizon. After a failure it leaves the index
@@ -301,8 +281,12 @@ var errIndexAway = errors.New("index failed less than a second ago and is left a
 // now returns the store's time, from a reading at most a minute old.
 func (p *Producer) now(ctx context.Context) (time.Time, error) {
 	if p.clock.lag() > time.Minute {
-		p.syncing.Lock()
-		defer p.syncing.Unlock()
+		select {
+		case p.syncing <- struct{}{}:
+		case <-ctx.Done(): // another caller waits for a store that doesn't answer
+			return time.Time{}, fmt.Errorf("read the store's clock: %w", ctx.Err())
+		}
+		defer func() { <-p.syncing }()
 		if p.clock.lag() > time.Minute {
 			err := p.call.call(ctx, func(ctx context.Context) error {
 				_, err := p.clock.sync(ctx, 0, 0)
