@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -54,7 +55,7 @@ func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, 
 	began := e.clock.mono()
 	err = e.call.call(e.base, func(ctx context.Context) (err error) {
 		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
-		if err == nil && len(claimed) != len(b.ids) {
+		if err == nil && !slices.EqualFunc(claimed, b.ids, func(c Claimed, id ID) bool { return c.ID == id }) {
 			err = errShortAnswer
 		}
 		return err
@@ -98,6 +99,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 	var granted []*Job
 	var moves []Move
 	var gone, held []Entry
+	superseded := false
 	e.mu.Lock()
 	for _, c := range claimed {
 		var to time.Time
@@ -107,6 +109,11 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 			j := e.hand[c.ID]
 			e.fill(j, c, b)
 			granted = append(granted, j)
+			if old := e.abandoned[c.ID]; old != nil {
+				old.superseded = true
+				superseded = true
+				delete(e.abandoned, c.ID)
+			}
 			delete(e.refusals, c.ID)
 			if b.direct() {
 				held = append(held, Entry{ID: c.ID, Due: j.standing})
@@ -133,6 +140,9 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 	}
 	e.mu.Unlock()
 	e.obs.claimed(stats)
+	if superseded {
+		e.dropSuperseded()
+	}
 
 	for _, j := range granted {
 		e.jobs.Go(func() { e.work(j) })
@@ -157,7 +167,11 @@ func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 	if j.standing.IsZero() {
 		j.standing = leaseEndInIndex(j.leaseUntil)
 	}
-	j.deadline.Store(int64(b.sent + e.opt.Lease - e.margin()))
+	deadline := b.sent + e.opt.Lease - e.margin()
+	j.deadline.Store(int64(deadline))
+	if deadline < e.lookAt {
+		poke(e.sooner)
+	}
 	j.ctx, j.cancel = context.WithCancelCause(e.base)
 }
 

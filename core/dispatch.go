@@ -83,10 +83,10 @@ func (e *engine) noteTake(full bool, err error, next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.offered, e.idxFailed = full && err == nil, err != nil
-	if next.IsZero() {
-		next = endDue
+	e.wakeAt = e.clock.now().Add(e.opt.Poll)
+	if !next.IsZero() && next.Before(e.wakeAt) {
+		e.wakeAt = next
 	}
-	e.wakeAt = next
 }
 
 // takenBatch is a set of ids to be claimed under one lease.

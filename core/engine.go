@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,8 @@ const (
 	maxBatch       = 500
 	maxClaims      = 2   // claims in flight
 	maxSettles     = 2   // settle batches in flight
-	sweepPage      = 500 // rows of a near sweep
+	sweepPage      = 500 // rows of a page of a near sweep
+	sweepPages     = 20  // pages of a near sweep at most
 	horizonPage    = 1000
 	leastMove      = 100 * time.Millisecond // no verdict moves an entry nearer than this
 	maxCallTimeout = 5 * time.Second
@@ -42,16 +44,19 @@ type engine struct {
 	head    chan struct{} // poked when an earlier head came into the index
 	room    chan struct{} // poked when a slot came free or a claim ended
 	rebuild chan struct{} // poked when the index has lost entries
+	sooner  chan struct{} // poked when a job came whose deadline is before lookAt
 	stop    chan struct{} // closed when Run's ctx is done
 
 	mu        sync.Mutex
 	hand      map[ID]*Job // every id that this process has in hand
+	abandoned map[ID]*Job // not in hand any more, but still to be settled
 	used      int         // slots: reserved, waiting or running
 	claims    int         // claims in flight
 	limit     int         // ids in a claim; falls while claims fail, to isolate one that can't be claimed
 	pause     time.Duration
 	storeDown backoff
-	wakeAt    time.Time // store time until which dispatch sleeps
+	wakeAt    time.Time     // store time until which dispatch sleeps
+	lookAt    time.Duration // on the monotonic clock: when watchDeadlines looks next
 	idxPause  time.Duration
 	overdue   []ID // to be claimed without the index
 	offered   bool // the index's last take came back full: it has more to offer
@@ -87,8 +92,9 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		// Unique in every run, so that a process that comes back under the same
 		// name never takes the old one's leases for its own.
 		holder: opt.Name + "." + rand.Text()[:13],
-		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1), stop: make(chan struct{}),
-		hand: make(map[ID]*Job), limit: maxBatch,
+		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1),
+		sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
 	}
@@ -143,6 +149,14 @@ func (e *engine) drop(jobs ...*Job) {
 		if e.hand[j.Grant.ID] == j {
 			delete(e.hand, j.Grant.ID)
 		}
+		e.endAbandoned(j)
+	}
+}
+
+// endAbandoned forgets a job that was abandoned. The caller holds the lock.
+func (e *engine) endAbandoned(j *Job) {
+	if e.abandoned[j.Grant.ID] == j {
+		delete(e.abandoned, j.Grant.ID)
 	}
 }
 
@@ -177,14 +191,14 @@ func (e *engine) addToIndex(entries []Entry) {
 		e.obs.notIndexed(len(entries), err)
 		return
 	}
-	earliest := entries[0].Due
-	for _, entry := range entries {
-		if entry.Due.Before(earliest) {
-			earliest = entry.Due
-		}
-	}
+	earliest := slices.MinFunc(entries, func(a, b Entry) int { return a.Due.Compare(b.Due) })
+	e.wakeBefore(earliest.Due)
+}
+
+// wakeBefore wakes dispatch when it would sleep past t.
+func (e *engine) wakeBefore(t time.Time) {
 	e.mu.Lock()
-	sooner := earliest.Before(e.wakeAt)
+	sooner := t.Before(e.wakeAt)
 	e.mu.Unlock()
 	if sooner {
 		poke(e.head)
@@ -196,7 +210,11 @@ func (e *engine) moveInIndex(moves []Move) {
 	if len(moves) == 0 {
 		return
 	}
-	_ = e.toIndex("move", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }) // observed there
+	if e.toIndex("move", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }) != nil {
+		return // observed there
+	}
+	earliest := slices.MinFunc(moves, func(a, b Move) int { return a.To.Compare(b.To) })
+	e.wakeBefore(earliest.To)
 }
 
 // removeFromIndex removes entries; a failure costs a claim each, later.

@@ -22,8 +22,9 @@ var (
 	// ErrBusy: the row is locked by another transaction and is as it was.
 	ErrBusy = errors.New("row is locked by another transaction")
 	// ErrDraining is the cause of a handler's context that is cancelled because
-	// the scheduler shuts down. A handler that returns it (or an error that wraps
-	// it) gives the task back: the attempt is not counted.
+	// the scheduler shuts down. A handler that then returns it, or the context's
+	// own error, or an error that wraps one of them, gives the task back: the
+	// attempt is not counted.
 	ErrDraining = errors.New("the scheduler is shutting down")
 )
 

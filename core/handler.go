@@ -17,8 +17,9 @@ import (
 //   - [RetryAt]: a failure, retried at a given time.
 //   - [Dead]: given up at once and kept for an operator.
 //   - [Settled]: the handler has settled the task itself, in its own transaction.
-//   - an error that wraps [ErrDraining], while the scheduler shuts down: given
-//     back, the attempt is not counted.
+//   - an error that wraps [ErrDraining] or [context.Canceled], after ctx was
+//     cancelled because the scheduler shuts down: given back, the attempt is not
+//     counted.
 //   - an error that wraps [ErrUnknownKind]: given back for a process that knows
 //     the kind, the attempt is not counted.
 //
@@ -64,6 +65,7 @@ type Job struct {
 	standing   time.Time // where the index has the task, as far as is known
 	settling   time.Time // process time since when a settlement is tried
 	lost       bool
+	superseded bool // abandoned, and this process has a newer grant of the id
 }
 
 type jobState uint8

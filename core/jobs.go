@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	errShortAnswer = errors.New("the claim store did not answer about every id")
+	errShortAnswer = errors.New("the claim store did not answer about each id, in the order of the ids")
 	// errLeaseExpired is the cause of a handler's cancelled context when its lease
 	// could not be extended in time.
 	errLeaseExpired = fmt.Errorf("%w: it could not be extended in time", ErrLeaseLost)
@@ -34,9 +34,12 @@ func (e *engine) work(j *Job) {
 	}
 	e.started.Add(1)
 	e.obs.started(j, j.lateness)
-	began := e.clock.mono()
-	err := e.handle(j)
-	e.obs.returned(j, e.clock.mono()-began, err)
+	e.handle(j)
+}
+
+// handled ends a job by what its handler returned.
+func (e *engine) handled(j *Job, err error, took time.Duration) {
+	e.obs.returned(j, took, err)
 	cause := context.Cause(j.ctx)
 	j.cancel(nil)
 	e.free(1)
@@ -56,12 +59,16 @@ func (e *engine) soonestDue(j *Job) time.Time {
 }
 
 // waitDue waits until the store's clock shows the due time; false when the task
-// is to be given back.
+// is to be given back, also because the clock was set back and the due time is
+// far off again: it would hold a slot all the while.
 func (e *engine) waitDue(j *Job) bool {
 	for {
 		d := e.clock.until(j.Task.Due) // asked again after each sleep: the clock may have been read meanwhile
 		if d <= 0 {
 			return true
+		}
+		if d > e.opt.Ahead+e.margin() {
+			return false
 		}
 		if !sleep(j.ctx, e.stop, d) {
 			return false
@@ -82,22 +89,29 @@ func (e *engine) begin(j *Job) bool {
 	return true
 }
 
-// handle calls the handler; a panic or a runtime.Goexit becomes an error.
-func (e *engine) handle(j *Job) (err error) {
+// handle calls the handler and ends the job. A panic becomes an error, also one
+// of the returned error's own method (a nil pointer as an error); so does a
+// runtime.Goexit. Nothing stops a Goexit: what is to be done after the handler is
+// done while the goroutine unwinds.
+func (e *engine) handle(j *Job) {
+	began := e.clock.mono()
+	var err error
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			value := "runtime.Goexit called"
+			if r := recover(); r != nil {
+				value = fmt.Sprint(r)
+			}
+			err = &panicError{value: value, stack: debug.Stack()}
 		}
-		value := "runtime.Goexit called"
-		if r := recover(); r != nil {
-			value = fmt.Sprint(r)
-		}
-		err = &panicError{value: value, stack: debug.Stack()}
+		e.handled(j, err, e.clock.mono()-began)
 	}()
 	err = e.handler.Handle(j.ctx, j)
+	if err != nil {
+		_ = err.Error() // here a panic is caught
+	}
 	returned = true
-	return err
 }
 
 // outcome turns what a handler returned into a settlement. cause is why its
@@ -112,7 +126,7 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 	switch {
 	case errors.Is(err, ErrUnknownKind):
 		return Settlement{Outcome: Released, Due: e.strange(j.Task.Kind, now, err)}
-	case errors.Is(err, ErrDraining) && errors.Is(cause, ErrDraining):
+	case errors.Is(cause, ErrDraining) && (errors.Is(err, ErrDraining) || errors.Is(err, context.Canceled)):
 		return Settlement{Outcome: Released, Due: CeilMilli(now)}
 	case errors.Is(cause, errLeaseExpired) && errors.Is(err, context.Canceled):
 		// The database was away, not the task at fault.

@@ -11,13 +11,15 @@ import (
 func (e *engine) keepLeases(ctx context.Context) {
 	down := backoff{least: e.heartbeat() / 10, most: e.heartbeat() / 2}
 	wait := e.heartbeat()
+	stepped := false // and not all leases were extended since
 	for {
 		await(ctx, nil, wait)
 		if ctx.Err() != nil {
 			return
 		}
-		stepped := e.readClock()
+		stepped = e.readClock() || stepped
 		if e.extendAll(stepped) {
+			stepped = false
 			down.ok()
 			wait = e.heartbeat()
 		} else {
@@ -45,13 +47,14 @@ func (e *engine) readClock() bool {
 	return true
 }
 
-// extendAll extends every lease that has used up a third, or each one when all is
-// set. It returns false when some have to be tried again soon.
+// extendAll extends every lease that has used up three tenths (so that one which
+// was extended by the last heartbeat is sure to be by this one, whatever the
+// rounding), or each one when all is set. It returns false when some have to be tried again soon.
 func (e *engine) extendAll(all bool) bool {
 	sent := e.clock.mono()
 	now := e.clock.now()
 	until := CeilMilli(now.Add(e.opt.Lease))
-	young := until.Add(-e.heartbeat()) // leases that end after this are young
+	young := until.Add(-e.heartbeat() * 9 / 10) // leases that end after this are young
 	if all {
 		young = until.Add(time.Hour * 24 * 365 * 100)
 	}
@@ -111,6 +114,7 @@ func (e *engine) leased(young time.Time) []*Job {
 		case j.state == settling && time.Since(j.settling) > e.opt.Lease:
 			j.state = abandoned
 			delete(e.hand, id)
+			e.abandoned[id] = j
 		case j.leaseUntil.Before(young):
 			jobs = append(jobs, j)
 		}
@@ -138,7 +142,7 @@ func (e *engine) loseLease(j *Job, cause error) {
 func (e *engine) watchDeadlines(ctx context.Context) {
 	for {
 		next := e.expire()
-		await(ctx, nil, next)
+		await(ctx, e.sooner, next)
 		if ctx.Err() != nil {
 			return
 		}
@@ -146,8 +150,9 @@ func (e *engine) watchDeadlines(ctx context.Context) {
 }
 
 // expire cancels what is over its deadline and returns how long it is until the
-// next look. A deadline only ever moves on, and a new job's is at least nine
-// tenths of a lease away, so sleeping until the earliest is safe.
+// next look: until the earliest deadline, which only ever moves on. A new job's is
+// nine tenths of a lease away, or nearer after a claim that took long: then the
+// job's claim wakes the watch.
 func (e *engine) expire() time.Duration {
 	now := e.clock.mono()
 	next := now + e.opt.Lease - e.margin()
@@ -163,6 +168,7 @@ func (e *engine) expire() time.Duration {
 			next = min(next, d)
 		}
 	}
+	e.lookAt = next
 	e.mu.Unlock()
 	for _, j := range over {
 		e.loseLease(j, errLeaseExpired)

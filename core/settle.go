@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,28 +12,38 @@ import (
 // to do: at a thousand tasks a second it cuts the statements to a few dozen.
 const settleLinger = 2 * time.Millisecond
 
-// settleBusyPause is how long to leave a locked row alone.
-const settleBusyPause = 20 * time.Millisecond
+// A result that was not recorded is set aside for a growing time of its own, so
+// that others go on: from settlePause up to settleMost, or settleBusyMost where
+// only its row was locked.
+const (
+	settlePause    = 20 * time.Millisecond
+	settleBusyMost = time.Second
+	settleMost     = 5 * time.Second
+)
 
 // settlement is a job's end on its way to the claim store.
 type settlement struct {
-	job *Job
-	s   Settlement
+	job   *Job
+	s     Settlement
+	tries backoff
+	after time.Duration // on the monotonic clock: leave it alone until then
 }
 
 // settleQueue gathers settlements while a batch is in flight.
 type settleQueue struct {
 	mu       sync.Mutex
 	list     []settlement
+	aside    []settlement // to be tried again when their time has come
 	inFlight int
-	limit    int // size of a batch; falls while batches fail, to isolate one that can't be settled
+	err      error // why the last batch was not accepted whole
+	limit    int   // size of a batch; falls while batches fail, to isolate one that can't be settled
 	down     backoff
 	more     chan struct{} // poked when one is added
 }
 
 func (q *settleQueue) init() {
 	q.limit = maxBatch
-	q.down = backoff{least: 20 * time.Millisecond, most: 5 * time.Second}
+	q.down = backoff{least: settlePause, most: settleMost}
 	q.more = make(chan struct{}, 1)
 }
 
@@ -40,7 +51,7 @@ func (q *settleQueue) init() {
 func (q *settleQueue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.list) + q.inFlight
+	return len(q.list) + len(q.aside) + q.inFlight
 }
 
 func (q *settleQueue) push(items ...settlement) {
@@ -50,35 +61,58 @@ func (q *settleQueue) push(items ...settlement) {
 	poke(q.more)
 }
 
-// pop takes the next batch, in flight from now on.
-func (q *settleQueue) pop() []settlement {
+// pop takes the next batch, in flight from now on. For an empty one, wait is when
+// to look again, if nothing is added before.
+func (q *settleQueue) pop(now time.Duration) (batch []settlement, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	wait = time.Hour
+	later := q.aside[:0]
+	for _, item := range q.aside {
+		if item.after > now {
+			wait = min(wait, item.after-now)
+			later = append(later, item)
+			continue
+		}
+		q.list = append(q.list, item)
+	}
+	clear(q.aside[len(later):])
+	q.aside = later
 	n := min(len(q.list), q.limit)
-	batch := q.list[:n:n]
+	batch = q.list[:n:n]
 	q.list = q.list[n:]
 	q.inFlight += n
-	return batch
+	return batch, wait
 }
 
-// landed ends a batch: again are those that have to be tried again, failed tells
-// whether that is because the store failed (else their rows were locked). It
-// returns how long to pause before the next.
-func (q *settleQueue) landed(n int, again []settlement, failed bool) time.Duration {
+// landed ends a batch of n with the store's answer err; again are those that have
+// to be tried again. It returns how long to pause before the next.
+func (q *settleQueue) landed(n int, again []settlement, err error) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inFlight -= n
-	q.list = append(q.list, again...)
-	if failed {
+	q.aside = append(q.aside, again...)
+	if err != nil {
+		q.err = err
+	}
+	if !answered(err) {
 		q.limit = max(1, q.limit/2)
 		return q.down.failed()
 	}
 	q.down.ok()
 	q.limit = min(maxBatch, q.limit*2)
-	if len(again) > 0 {
-		return jitter(settleBusyPause)
-	}
 	return 0
+}
+
+// unsettled returns an error that counts what is left, or nil.
+func (q *settleQueue) unsettled() error {
+	n := q.len()
+	if n == 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return &unsettledError{n: n, err: q.err}
 }
 
 // settle hands a job's end to the settlers.
@@ -108,18 +142,26 @@ func (e *engine) settleLoop(ctx, hard context.Context) {
 			return
 		}
 		e.linger(ctx)
-		batch := e.settles.pop()
+		batch, wait := e.settles.pop(e.clock.mono())
 		if len(batch) == 0 {
-			select {
-			case <-e.settles.more:
-			case <-ctx.Done():
-				await(hard, nil, time.Millisecond) // another settler's batch is in flight
+			if ctx.Err() != nil { // another settler's batch is in flight, or some are set aside
+				wait = min(wait, settleLinger)
 			}
+			e.awaitMore(ctx, hard, wait)
 			continue
 		}
 		poke(e.settles.more) // another settler may take what is left
 		await(hard, nil, e.sendSettlements(batch))
 	}
+}
+
+// awaitMore waits for d, or until there is more to settle, or for the first of
+// ctx and hard that is not done yet.
+func (e *engine) awaitMore(ctx, hard context.Context, d time.Duration) {
+	if ctx.Err() != nil {
+		ctx = hard
+	}
+	await(ctx, e.settles.more, d)
 }
 
 // linger waits a moment for company when little is queued.
@@ -155,15 +197,21 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 			ended = append(ended, item)
 		case errors.Is(itemErr, ErrLeaseLost), errors.Is(itemErr, ErrInvalid):
 			e.refusedSettlement(item, itemErr)
+		case e.superseded(item.job): // the store would refuse it, if it did answer
+			e.refusedSettlement(item, errors.Join(ErrLeaseLost, itemErr))
 		default:
+			item.tries.least, item.tries.most = settlePause, settleMost
+			if errors.Is(itemErr, ErrBusy) {
+				item.tries.most = settleBusyMost
+			}
+			item.after = e.clock.mono() + item.tries.failed()
 			again = append(again, item)
 		}
 	}
 	e.tidy(ended)
-	failed := !answered(err)
-	pause := e.settles.landed(len(batch), again, failed)
+	pause := e.settles.landed(len(batch), again, err)
 	poke(e.room)
-	if failed {
+	if !answered(err) {
 		// Results come before new claims, but one that can't be recorded must not
 		// stop them for good: half of the time is the claims'.
 		e.mu.Lock()
@@ -171,6 +219,34 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 		e.mu.Unlock()
 	}
 	return pause
+}
+
+// superseded tells whether a job was abandoned and its id granted to this process
+// again: the store would refuse its result.
+func (e *engine) superseded(j *Job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return j.superseded
+}
+
+// dropSuperseded takes such results out of the queue. They must not pile up where
+// the store never answers about an id, as claims wait while many are queued.
+func (e *engine) dropSuperseded() {
+	var out []settlement
+	doomed := func(item settlement) bool {
+		drop := e.superseded(item.job)
+		if drop {
+			out = append(out, item)
+		}
+		return drop
+	}
+	e.settles.mu.Lock()
+	e.settles.list = slices.DeleteFunc(e.settles.list, doomed)
+	e.settles.aside = slices.DeleteFunc(e.settles.aside, doomed)
+	e.settles.mu.Unlock()
+	for _, item := range out {
+		e.refusedSettlement(item, ErrLeaseLost)
+	}
 }
 
 // refusedSettlement lets go of a task that is no longer this process's. Its index
@@ -197,6 +273,7 @@ func (e *engine) tidy(ended []settlement) {
 		if id := item.s.Grant.ID; e.hand[id] == item.job {
 			delete(e.hand, id)
 		}
+		e.endAbandoned(item.job)
 		at := Entry{ID: item.s.Grant.ID, Due: item.job.standing}
 		if item.s.Due.IsZero() {
 			gone = append(gone, at)
@@ -215,17 +292,19 @@ func (e *engine) tidy(ended []settlement) {
 	}
 }
 
-// flush settles what is queued, at most until hard is done, for Tick.
-func (e *engine) flush(hard context.Context, tries int) error {
-	for range tries {
-		batch := e.settles.pop()
-		if len(batch) == 0 {
-			break
+// flush settles what is queued, for Tick. It gives up when nothing was recorded
+// for as long as a shutdown would try.
+func (e *engine) flush() error {
+	last := e.clock.mono() // when something was recorded
+	for left := e.settles.len(); left > 0 && e.clock.mono()-last < settleGrace; left = e.settles.len() {
+		batch, wait := e.settles.pop(e.clock.mono())
+		if len(batch) > 0 {
+			wait = e.sendSettlements(batch)
 		}
-		await(hard, nil, e.sendSettlements(batch))
+		if e.settles.len() < left {
+			last = e.clock.mono()
+		}
+		await(e.base, nil, wait)
 	}
-	if n := e.settles.len(); n > 0 {
-		return &unsettledError{n: n, err: e.health.get().Store.Err}
-	}
-	return nil
+	return e.settles.unsettled()
 }

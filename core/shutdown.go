@@ -22,7 +22,11 @@ type unsettledError struct {
 }
 
 func (e *unsettledError) Error() string {
-	return fmt.Sprintf("%d results could not be recorded; those tasks run again when their leases are over: %v", e.n, e.err)
+	text := fmt.Sprintf("%d results could not be recorded; those tasks run again when their leases are over", e.n)
+	if e.err != nil {
+		text += ": " + e.err.Error()
+	}
+	return text
 }
 func (e *unsettledError) Unwrap() error { return e.err }
 
@@ -153,9 +157,7 @@ func (e *engine) verdict(left []ID) error {
 	if len(left) > 0 {
 		errs = append(errs, &StillRunningError{Tasks: left})
 	}
-	if n := e.settles.len(); n > 0 {
-		errs = append(errs, &unsettledError{n: n, err: e.health.get().Store.Err})
-	}
+	errs = append(errs, e.settles.unsettled())
 	return wrapOp("run", errors.Join(errs...))
 }
 
@@ -176,12 +178,19 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 
 	_, sweepErr := e.sweepNear(ctx, 0)
 	var takeErr, claimErr error
+	left := e.opt.Slots
 	for range 2 { // what the sweep left, and what the index has
+		if left == 0 {
+			break
+		}
 		n, _ := e.slotsForClaim()
 		if n == 0 {
 			break
 		}
+		e.free(max(0, n-left)) // slots that came free count as used up: they have had their task
+		n = min(n, left)
 		b, _, err := e.nextBatch(n)
+		left -= len(b.ids)
 		takeErr = errors.Join(takeErr, err)
 		claimErr = errors.Join(claimErr, e.claim(b))
 		if !b.direct() {
@@ -189,6 +198,6 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 		}
 	}
 	e.jobs.Wait()
-	settleErr := e.flush(e.base, 1000)
+	settleErr := e.flush()
 	return int(e.started.Load()), errors.Join(sweepErr, takeErr, claimErr, settleErr)
 }

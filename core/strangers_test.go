@@ -18,6 +18,10 @@ func TestManyTasksOfAnUnknownKindAreClaimedTogetherAndSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newParts(t)
 		store := &hookedStore{Store: p.store}
+		store.set(func(op string, call func() error) error {
+			time.Sleep(time.Millisecond) // a round trip, in which slots come free
+			return call()
+		})
 		s := newScheduler(t, p.idx, store, &core.Mux{}, core.Options{})
 		stop := running(t, s)
 		const n = 1000
@@ -28,9 +32,9 @@ func TestManyTasksOfAnUnknownKindAreClaimedTogetherAndSeldom(t *testing.T) {
 		claims, settles := store.count("claim"), store.count("settle")
 		time.Sleep(time.Minute)
 		claims, settles = store.count("claim")-claims, store.count("settle")-settles
-		// 100 slots: ten claims or a few more for each back-off of 2.5 to 5 s, some 20 a minute.
-		assert.Less(t, claims, 400, "claims in a minute")
-		assert.Less(t, settles, 400, "settle batches in a minute")
+		// 100 slots, claimed by the quarter at least: forty claims for each back-off of 2.5 to 5 s, some 20 a minute.
+		assert.Less(t, claims, 800, "claims in a minute")
+		assert.Less(t, settles, 800, "settle batches in a minute")
 		var back []time.Time
 		for i := range n {
 			row, _ := p.store.Task(core.ID(fmt.Sprint(i)))

@@ -24,18 +24,26 @@ func (e *engine) nearSweep(ctx context.Context) {
 	}
 }
 
-// sweepNear reads one page and adds to the index what is due soon, and what is
+// sweepNear reads a page, or more where most of it is rows that are to be left
+// alone (refused ones must not hide those behind them), and adds to the index what is due soon, and what is
 // overdue unless the index has a backlog to offer anyhow. Where it has nothing
 // more to offer, what is overdue for longer is left to be claimed directly. busy: the index
 // fails and there is more to claim, so that the next sweep should come soon.
 func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
-	rows, err := e.waiting(ctx, Entry{}, before, sweepPage)
-	if err != nil {
-		return false, err
+	var rows []Entry
+	full := true
+	for page, after := 0, (Entry{}); full && page < sweepPages && len(rows) < sweepPage/2; page++ {
+		more, err := e.waiting(ctx, after, before, sweepPage)
+		if err != nil {
+			return false, err
+		}
+		if full = len(more) == sweepPage; full {
+			after = more[len(more)-1]
+		}
+		rows = append(rows, e.notInHand(more)...)
 	}
-	rows = e.notInHand(rows)
 	n := len(rows)
 	e.mu.Lock()
 	offered, failed := e.offered, e.idxFailed
@@ -61,7 +69,7 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 		rows = notBetween(rows, now.Add(-inFlight), now)
 	}
 	e.addToIndex(rows)
-	return failed && n == sweepPage, nil
+	return failed && full, nil
 }
 
 // inFlight is how long after its due time a row that still looks unclaimed is
@@ -111,7 +119,11 @@ func (e *engine) takeOverdue(n int) []ID {
 // the index, at once and again and again, until ctx is done: start-up load,
 // repair and, when the near sweep has seen that the index lost entries, rebuild.
 func (e *engine) horizonSweep(ctx context.Context) {
-	const leastRebuild = 3 * time.Second // from the end of a sweep to a rebuild
+	// From the end of a sweep to a rebuild. It doubles while rebuilds follow each
+	// other: what looks lost may be what others schedule at short notice without
+	// this index, and a whole reading every few seconds would cost much.
+	least, most := min(3*time.Second, e.opt.HorizonSweep/2), e.opt.HorizonSweep/2
+	gap := least
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	for ctx.Err() == nil {
 		if err := e.sweepHorizon(ctx); err != nil {
@@ -119,9 +131,16 @@ func (e *engine) horizonSweep(ctx context.Context) {
 			continue
 		}
 		down.ok()
-		gap := min(leastRebuild, e.opt.HorizonSweep)
 		await(ctx, nil, gap)
-		await(ctx, e.rebuild, e.opt.HorizonSweep-gap)
+		timer := time.NewTimer(e.opt.HorizonSweep - gap)
+		select {
+		case <-e.rebuild:
+			gap = min(2*gap, most)
+		case <-timer.C:
+			gap = least
+		case <-ctx.Done():
+		}
+		timer.Stop()
 	}
 }
 

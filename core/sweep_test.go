@@ -1,0 +1,86 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/heapindex"
+)
+
+// refuser refuses ids that start with "locked".
+type refuser struct{ hookedStore }
+
+func (s *refuser) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	open := slices.DeleteFunc(slices.Clone(ids), func(id core.ID) bool { return strings.HasPrefix(string(id), "locked") })
+	got, err := s.hookedStore.Claim(ctx, open, lease)
+	if err != nil {
+		return nil, err
+	}
+	var all []core.Claimed
+	for _, id := range ids {
+		if strings.HasPrefix(string(id), "locked") {
+			all = append(all, core.Claimed{ID: id, Verdict: core.Refused})
+			continue
+		}
+		all = append(all, got[0])
+		got = got[1:]
+	}
+	return all, nil
+}
+
+// https://github.com/riverqueue/river/pull/1318
+func TestRefusedRowsDontHideThoseBehindThemFromTheSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		store := &refuser{hookedStore{Store: p.store}}
+		idx := &lossyIndex{TimeIndex: p.idx}
+		idx.swallow.Store(true)
+		r := &recorder{}
+		stop := running(t, newScheduler(t, idx, store, r, core.Options{}))
+		old := time.Now().Add(-time.Minute)
+		for i := range 2000 {
+			require.NoError(t, p.store.Insert(t.Context(), core.Call{ID: "c", Now: old}, []core.Task{{ID: core.ID(fmt.Sprint("locked", i)), Due: core.CeilMilli(old)}}))
+		}
+		time.Sleep(90 * time.Second)
+		start := time.Now()
+		require.NoError(t, p.store.Insert(t.Context(), core.Call{ID: "d", Now: start}, []core.Task{{ID: "free", Due: core.CeilMilli(start)}}))
+		for r.get("free") == 0 && time.Since(start) < 3*time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.Less(t, time.Since(start), 6*time.Second)
+		require.NoError(t, stop())
+	})
+}
+
+// Another process's producer has an index of its own.
+func TestTasksScheduledElsewhereDontCauseReadingAfterReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		store := &hookedStore{Store: p.store}
+		var far []core.Task
+		for i := range 20_000 {
+			far = append(far, core.Task{ID: core.ID(fmt.Sprint("far", i)), Due: time.Now().Add(24 * time.Hour)})
+		}
+		require.NoError(t, p.prod.Schedule(t.Context(), far...))
+		stop := running(t, newScheduler(t, heapindex.New(), store, &recorder{}, core.Options{}))
+		time.Sleep(10 * time.Second)
+		before := store.count("waiting")
+		for i := range 3000 {
+			require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()}))
+			time.Sleep(100 * time.Millisecond)
+		}
+		n := store.count("waiting") - before
+		// One page a second, and 21 for all at most each half minute in the end.
+		assert.Less(t, n, 300+15*21, "pages in five minutes")
+		require.NoError(t, stop())
+	})
+}
