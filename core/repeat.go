@@ -44,8 +44,12 @@ func isBusy(err error) bool { return errors.Is(err, ErrBusy) }
 type repeater struct {
 	timeout time.Duration   // of one try
 	tries   int             // at least 1
-	stop    <-chan struct{} // closed: no further tries; nil: never
+	stop    <-chan struct{} // closed: at most triesAfterStop in all; nil: never
 }
+
+// triesAfterStop is how many tries a call has when a shutdown came upon it: what
+// took effect unseen would be known too late by all others.
+const triesAfterStop = 3
 
 // call runs f until it is answered, with a growing, jittered pause between tries.
 // It returns the last error.
@@ -55,7 +59,11 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 		if answered(err) && !isBusy(err) || try >= r.tries {
 			return err
 		}
-		if !sleep(ctx, r.stop, jitter(10*time.Millisecond<<(2*(try-1)))) {
+		pause, stop := jitter(10*time.Millisecond<<(2*(try-1))), r.stop
+		if try < triesAfterStop {
+			stop = nil
+		}
+		if !sleep(ctx, stop, pause) {
 			return err
 		}
 	}

@@ -91,6 +91,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // choose now, and for cron, which passes time.Now(); call it again while it
 // returns more than 0 to go through a backlog.
 //
+// Results that can't be recorded are tried again for some ten seconds; then an
+// error says how many there are, and the tasks run again when their leases are
+// over.
+//
 // now stands for the store's clock; time passes from there while Tick works, so a
 // task that is due a millisecond later may be run as well.
 // When ctx is done, handlers are cancelled with the cause ErrDraining.

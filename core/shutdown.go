@@ -98,7 +98,7 @@ func (e *engine) drain(front *sync.WaitGroup) []ID {
 	timer := time.AfterFunc(e.opt.Drain, e.cancelHandlers)
 	defer timer.Stop()
 	front.Wait()     // no more claims begin; bounded by a call's time-out
-	e.claimWG.Wait() // no more handlers begin
+	e.claimWG.Wait() // no more handlers begin; bounded by that of triesAfterStop
 	returned := make(chan struct{})
 	go func() { // ends with the last handler
 		e.jobs.Wait()
