@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,6 +38,7 @@ type Index struct {
 	onJunk  func(member string, score float64)
 	names   names
 	scripts scripts
+	takes   atomic.Uint32 // calls of Take, to look for wrong scores in some
 	// silence is how long Watch waits for a message before it asks whether the
 	// server is still there.
 	silence time.Duration

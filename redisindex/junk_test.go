@@ -62,10 +62,12 @@ func TestJunkIsNeitherTakenNorInTheWayAndIsReportedOnce(t *testing.T) {
 		ids, _, err := idx.Take(t.Context(), at(10), at(1000), 2)
 		require.NoError(t, err)
 		assert.Equal(t, []core.ID{"a", "b"}, ids, "the limit counts ids, and junk before them takes no place")
-		ids, next, err := idx.Take(t.Context(), at(10), at(1000), 2)
-		require.NoError(t, err)
-		assert.Empty(t, ids)
-		assert.Equal(t, at(900), next)
+		for range 8 { // one in eight looks for wrong scores, which are never in the way
+			ids, next, err := idx.Take(t.Context(), at(10), at(1000), 2)
+			require.NoError(t, err)
+			assert.Empty(t, ids)
+			assert.Equal(t, at(900), next)
+		}
 		assert.Equal(t, badMembers, got.seen)
 		assert.Equal(t, []core.Entry{entry("c", 900), entry("a", 1000), entry("b", 1000)}, all(t, idx))
 		n, err := client.ZCard(t.Context(), key).Result()
