@@ -43,7 +43,7 @@ type settleQueue struct {
 
 func (q *settleQueue) init() {
 	q.limit = maxBatch
-	q.down = backoff{least: settlePause, most: settleMost}
+	q.down = backoff{least: settlePause, most: time.Second}
 	q.more = make(chan struct{}, 1)
 }
 
@@ -61,27 +61,25 @@ func (q *settleQueue) push(items ...settlement) {
 	poke(q.more)
 }
 
-// pop takes the next batch, in flight from now on. For an empty one, wait is when
-// to look again, if nothing is added before.
+// pop takes the next batch, in flight from now on: new ones first, then those that
+// were set aside for long enough. For an empty one, wait is when to look again, if
+// nothing is added before.
 func (q *settleQueue) pop(now time.Duration) (batch []settlement, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	wait = time.Hour
-	later := q.aside[:0]
-	for _, item := range q.aside {
-		if item.after > now {
-			wait = min(wait, item.after-now)
-			later = append(later, item)
-			continue
-		}
-		q.list = append(q.list, item)
-	}
-	clear(q.aside[len(later):])
-	q.aside = later
 	n := min(len(q.list), q.limit)
-	batch = q.list[:n:n]
-	q.list = q.list[n:]
-	q.inFlight += n
+	batch, q.list = q.list[:n:n], q.list[n:]
+	wait = time.Hour
+	q.aside = slices.DeleteFunc(q.aside, func(item settlement) bool {
+		ready := item.after <= now && len(batch) < q.limit
+		if ready {
+			batch = append(batch, item)
+		} else {
+			wait = min(wait, item.after-now)
+		}
+		return ready
+	})
+	q.inFlight += len(batch)
 	return batch, wait
 }
 

@@ -67,7 +67,7 @@ func TestResultsThatCanNeverBeRecordedDontStopClaims(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: "good", Due: start}))
 		time.Sleep(time.Minute)
-		assert.Equal(t, 1, r.get("good"))
+		assert.Positive(t, r.get("good"))
 		require.ErrorIs(t, stop(), errAway)
 	})
 }
