@@ -184,6 +184,9 @@ func (e *engine) watch(ctx context.Context) {
 			return
 		}
 		e.obs.failed("index: watch", err)
+		if down.fails == 0 {
+			e.log.Warn("dueclaim: index can't wake this scheduler; polling goes on, and the watch is tried again", "err", err)
+		}
 		if e.clock.mono()-began > time.Minute {
 			down.ok()
 		}

@@ -25,10 +25,11 @@ func (e *engine) nearSweep(ctx context.Context) {
 }
 
 // sweepNear reads a page, or more where most of it is rows that are to be left
-// alone (refused ones must not hide those behind them), and adds to the index what is due soon, and what is
-// overdue unless the index has a backlog to offer anyhow. Where it has nothing
-// more to offer, what is overdue for longer is left to be claimed directly. busy: the index
-// fails and there is more to claim, so that the next sweep should come soon.
+// alone (refused ones must not hide those behind them), and adds to the index
+// what is due soon, and what is overdue unless the index has a backlog to offer
+// anyhow. Where it has nothing more to offer, what is overdue for longer is left
+// to be claimed directly. busy: the index fails and there is more to claim, so
+// that the next sweep should come soon.
 func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
