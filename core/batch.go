@@ -135,20 +135,3 @@ func failedItem(answer error, i int) bool {
 func within(entries []Entry, end time.Time) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return !e.Due.Before(end) })
 }
-
-// checkCall returns nil or an error (ErrInvalid) when a Call can't be stored.
-func checkCall(call Call) error {
-	if !asciiWord(call.ID) {
-		return fmt.Errorf("%w: Call.ID %q; want 1 to %d bytes of printable ASCII without spaces; NewCall makes one", ErrInvalid, call.ID, MaxCallBytes)
-	}
-	return CheckDue(call.Now)
-}
-
-func asciiWord(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return s != "" && len(s) <= MaxCallBytes
-}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 var (
@@ -132,7 +130,7 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 		// The database was away, not the task at fault.
 		return Settlement{Outcome: Released, Due: CeilMilli(now.Add(time.Second))}
 	case errors.As(err, &dead):
-		return Settlement{Outcome: DeadLetter, Err: storable(err.Error())}
+		return Settlement{Outcome: DeadLetter, Err: StorableText(err.Error())}
 	}
 	failures := j.Failures() + 1
 	most := j.Task.MaxAttempts
@@ -140,7 +138,7 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 		most = e.opt.MaxAttempts
 	}
 	if failures >= most {
-		return Settlement{Outcome: DeadLetter, Err: storable(err.Error())}
+		return Settlement{Outcome: DeadLetter, Err: StorableText(err.Error())}
 	}
 	due := now.Add(max(0, e.opt.Backoff(failures)))
 	if errors.As(err, &at) {
@@ -152,7 +150,7 @@ func (e *engine) outcome(j *Job, err, cause error) Settlement {
 	if last := endDue.Add(-time.Millisecond); due.After(last) {
 		due = last
 	}
-	return Settlement{Outcome: Retry, Due: CeilMilli(due), Err: storable(err.Error())}
+	return Settlement{Outcome: Retry, Due: CeilMilli(due), Err: StorableText(err.Error())}
 }
 
 // strange returns when a task of an unknown kind is due again, so that it is left
@@ -181,20 +179,4 @@ func (e *engine) strange(kind string, now time.Time, err error) time.Time {
 		e.log.Warn("dueclaim: task of a kind without a handler here; giving such tasks back", "kind", kind, "err", err)
 	}
 	return until
-}
-
-// storable makes an error's text fit the contract: at most 4 KiB of valid UTF-8
-// without NUL.
-func storable(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.ReplaceAll(s, "\x00", "\uFFFD")
-	if len(s) <= MaxErrorBytes {
-		return s
-	}
-	const mark = " …"
-	cut := MaxErrorBytes - len(mark)
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + mark
 }

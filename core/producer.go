@@ -118,7 +118,7 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 	if !ok {
 		return p.keepsNoTasks("schedule")
 	}
-	if err := checkCall(call); err != nil {
+	if err := call.Check(); err != nil {
 		return fmt.Errorf("dueclaim: schedule: %w", err)
 	}
 	call.Now = FloorMilli(call.Now)

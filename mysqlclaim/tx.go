@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -21,7 +20,7 @@ import (
 // the commit. call.ID must be unique to this transaction.
 func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
 	const op = "insert in a transaction"
-	if err := checkCall(call); err != nil {
+	if err := call.Check(); err != nil {
 		return s.failTx(op, err)
 	}
 	var failed failures
@@ -59,7 +58,7 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 	seen := map[core.ID]bool{}
 	var valid []item[core.Settlement]
 	for _, it := range sorted(settlements, settlementID) {
-		err := checkSettlement(it.v)
+		err := it.v.Check()
 		if err == nil && seen[it.v.Grant.ID] {
 			err = errTwice
 		}
@@ -71,7 +70,7 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 		if !it.v.Due.IsZero() {
 			it.v.Due = core.CeilMilli(it.v.Due)
 		}
-		it.v.Err = cleanText(it.v.Err)
+		it.v.Err = core.StorableText(it.v.Err)
 		valid = append(valid, it)
 	}
 	if err := s.settle(ctx, s.within(tx), core.FloorMilli(now), valid, &failed); err != nil {
@@ -81,37 +80,3 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 }
 
 var errTwice = fmt.Errorf("%w: the id is in the batch twice; the first one counts", core.ErrInvalid)
-
-func checkCall(call core.Call) error {
-	printable := func(r rune) bool { return r > ' ' && r <= '~' }
-	if n := len(call.ID); n == 0 || n > core.MaxCallBytes || strings.ContainsFunc(call.ID, func(r rune) bool { return !printable(r) }) {
-		return fmt.Errorf("%w: call id %q; want 1 to %d bytes of printable ASCII", core.ErrInvalid, call.ID, core.MaxCallBytes)
-	}
-	if call.Now.IsZero() || core.CheckDue(call.Now) != nil {
-		return fmt.Errorf("%w: Call.Now is %s; want the store's current time", core.ErrInvalid, call.Now.Format(time.RFC3339Nano))
-	}
-	return nil
-}
-
-func checkSettlement(st core.Settlement) error {
-	switch st.Outcome {
-	case core.Done, core.DeadLetter:
-	case core.Retry, core.Released:
-		if err := core.CheckDue(st.Due); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("%w: outcome %d", core.ErrInvalid, st.Outcome)
-	}
-	return nil
-}
-
-// cleanText makes an error text storable as core does: valid UTF-8 without NUL,
-// at most core.MaxErrorBytes.
-func cleanText(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s) > core.MaxErrorBytes {
-		s = strings.ToValidUTF8(s[:core.MaxErrorBytes], "")
-	}
-	return s
-}

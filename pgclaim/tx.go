@@ -55,7 +55,7 @@ func (s *Store) SettleSQLTx(ctx context.Context, tx *sql.Tx, now time.Time, sett
 
 func (s *Store) insertTx(ctx context.Context, r runner, call core.Call, tasks []core.Task) error {
 	const op = "insert in a transaction"
-	if err := errors.Join(ctx.Err(), checkCall(call)); err != nil {
+	if err := errors.Join(ctx.Err(), call.Check()); err != nil {
 		return s.fail(op, err)
 	}
 	good, places, failed := sift(tasks, func(t core.Task) core.ID { return t.ID }, core.Task.Check)
@@ -74,10 +74,10 @@ func (s *Store) settleInTx(ctx context.Context, r runner, now time.Time, settlem
 	if err := ctx.Err(); err != nil {
 		return s.fail(op, err)
 	}
-	good, places, failed := sift(settlements, settledID, checkSettlement)
+	good, places, failed := sift(settlements, settledID, core.Settlement.Check)
 	for i := range good {
 		good[i].Due = core.CeilMilli(good[i].Due)
-		good[i].Err = cleanText(good[i].Err)
+		good[i].Err = core.StorableText(good[i].Err)
 	}
 	items, err := s.settle(ctx, r, now, good, s.sql.settleTx, s.sql.deleteDoneTx)
 	if err != nil {

@@ -67,38 +67,3 @@ func batchError(items []core.ItemError) error {
 // millis is t in milliseconds, rounded up: for due times and lease ends. Instants
 // to compare with are rounded down, which is what UnixMilli does.
 func millis(t time.Time) int64 { return core.CeilMilli(t).UnixMilli() }
-
-// checkCall checks a Call.ID or a holder.
-func checkCall(name, id string) error {
-	if id == "" || len(id) > core.MaxCallBytes {
-		return fmt.Errorf("%w: %s has %d bytes, want 1 to %d", core.ErrInvalid, name, len(id), core.MaxCallBytes)
-	}
-	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return fmt.Errorf("%w: %s is %q, want printable ASCII", core.ErrInvalid, name, id)
-	}
-	return nil
-}
-
-// cleanSettlement checks and rounds a settlement as core does.
-func cleanSettlement(s core.Settlement) (core.Settlement, error) {
-	if err := s.Grant.ID.Check(); err != nil {
-		return s, err
-	}
-	if err := checkCall("Grant.Holder", s.Grant.Holder); err != nil {
-		return s, err
-	}
-	switch s.Outcome {
-	case core.Done, core.DeadLetter:
-	case core.Retry, core.Released:
-		if err := core.CheckDue(s.Due); err != nil {
-			return s, err
-		}
-	default:
-		return s, fmt.Errorf("%w: outcome is %s, want Done, Retry, DeadLetter or Released", core.ErrInvalid, s.Outcome)
-	}
-	s.Err = strings.ReplaceAll(strings.ToValidUTF8(s.Err, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s.Err) > core.MaxErrorBytes {
-		s.Err = strings.ToValidUTF8(s.Err[:core.MaxErrorBytes], "")
-	}
-	return s, nil
-}

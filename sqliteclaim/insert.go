@@ -56,7 +56,7 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 // The transaction may be on any connection to the file. Tell the index about the
 // tasks after the commit (core's Producer does so in Track); else a sweep does.
 func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
-	if err := checkCall("Call.ID", call.ID); err != nil {
+	if err := call.Check(); err != nil {
 		return fmt.Errorf("sqliteclaim: insert: %w", err)
 	}
 	var failed []core.ItemError

@@ -53,7 +53,8 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 	places := make([]int, 0, len(settlements))
 	seen := make(map[core.ID]bool, len(settlements))
 	for i, item := range settlements {
-		item, err := cleanSettlement(item)
+		item.Err = core.StorableText(item.Err)
+		err := item.Check()
 		if err == nil && seen[item.Grant.ID] {
 			err = fmt.Errorf("%w: id is in this batch twice", core.ErrInvalid)
 		}
