@@ -16,7 +16,7 @@ func (c Call) Check() error {
 		return fmt.Errorf("%w: Call.ID is %q; want 1 to %d bytes of printable ASCII without spaces, as Producer.NewCall makes", ErrInvalid, c.ID, MaxCallBytes)
 	}
 	if err := CheckDue(c.Now); err != nil {
-		return fmt.Errorf("Call.Now, which is to be the store's present time: %w", err)
+		return fmt.Errorf("%w (as Call.Now, which is to be the store's present time)", err)
 	}
 	return nil
 }
