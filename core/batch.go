@@ -57,16 +57,17 @@ func (b batch[T]) err(answer error) error {
 	return NewBatchError(items)
 }
 
-// inPages calls f for runs of at most a thousand items, so that each try of each
-// run has the time-out to itself, with their places in items, and gathers the
-// answers about items by these places. Items whose rows were locked are tried
+// inPages calls f for runs of at most a thousand items, and of some megabytes by
+// size (nil: items are small), so that each try of each run has the time-out to
+// itself, with their places in items, and gathers the answers about items by these
+// places. Items whose rows were locked are tried
 // again by themselves: what took effect is not repeated, as it may have gone on
 // since. It stops at the first run whose outcome stays unknown.
-func inPages[T any](ctx context.Context, call repeater, items []T, f func(ctx context.Context, run []T, places []int) error) error {
-	const page = 1000
+func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) int, f func(ctx context.Context, run []T, places []int) error) error {
 	var failed []ItemError
-	for from := 0; from < len(items); from += page {
-		run := items[from:min(from+page, len(items))]
+	for from, to := 0, 0; from < len(items); from = to {
+		to = from + pageOf(items[from:], size)
+		run := items[from:to]
 		places := make([]int, len(run))
 		for i := range places {
 			places[i] = from + i
@@ -101,6 +102,22 @@ func inPages[T any](ctx context.Context, call repeater, items []T, f func(ctx co
 	}
 	slices.SortFunc(failed, func(a, b ItemError) int { return a.Index - b.Index })
 	return NewBatchError(failed)
+}
+
+// pageOf returns how many of items are one page, at least the first.
+func pageOf[T any](items []T, size func(T) int) int {
+	const most, mostBytes = 1000, 4 << 20
+	n := min(most, len(items))
+	if size == nil {
+		return n
+	}
+	bytes := size(items[0])
+	for i := 1; i < n; i++ {
+		if bytes += size(items[i]); bytes > mostBytes {
+			return i
+		}
+	}
+	return n
 }
 
 // itemErrors returns the failures that err names, by place; nil when it names

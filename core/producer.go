@@ -98,6 +98,8 @@ func (p *Producer) Schedule(ctx context.Context, tasks ...Task) error {
 	return p.ScheduleCall(ctx, call, tasks...)
 }
 
+func taskBytes(t Task) int { return len(t.Payload) + len(t.Meta) }
+
 // NewCall returns the Call for one insertion: for ScheduleCall, when the caller
 // wants to repeat a call by itself, or for a store's InsertTx. Its error is that
 // of reading the store's clock.
@@ -129,7 +131,7 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 	if len(good.items) == 0 {
 		return wrapOp("schedule", good.err(nil))
 	}
-	err := inPages(ctx, p.call, good.items, func(ctx context.Context, tasks []Task, _ []int) error {
+	err := inPages(ctx, p.call, good.items, taskBytes, func(ctx context.Context, tasks []Task, _ []int) error {
 		return store.Insert(ctx, call, tasks)
 	})
 	if err != nil && !answered(err) {
@@ -163,7 +165,7 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 	if err != nil {
 		return nil, wrapOp("cancel", err)
 	}
-	err = inPages(ctx, p.call, good.items, func(ctx context.Context, ids []ID, places []int) error {
+	err = inPages(ctx, p.call, good.items, nil, func(ctx context.Context, ids []ID, places []int) error {
 		got, err := store.Cancel(ctx, now, ids)
 		for i, fate := range got {
 			fates[good.places[places[i]]] = fate
@@ -208,7 +210,7 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 	if err != nil {
 		return wrapOp("reschedule", err)
 	}
-	err = inPages(ctx, p.call, good.items, func(ctx context.Context, moves []Move, _ []int) error {
+	err = inPages(ctx, p.call, good.items, nil, func(ctx context.Context, moves []Move, _ []int) error {
 		return store.Reschedule(ctx, now, moves)
 	})
 	if err != nil && !answered(err) {
