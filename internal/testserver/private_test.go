@@ -3,6 +3,7 @@ package testserver_test
 import (
 	"context"
 	"database/sql"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +42,26 @@ func TestAStoppedServerAnswersNothingUntilItMayContinue(t *testing.T) {
 	s.Cont()
 	require.NoError(t, client.Ping(t.Context()).Err())
 	s.Stop() // and its end isn't held up by this
+}
+
+func TestAStoppedPostgresAnswersNothingOnAnOpenConnection(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux does Stop reach the processes of the connections")
+	}
+	s := testserver.PrivatePostgres(t)
+	db, err := sql.Open("pgx", s.URL())
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	require.NoError(t, db.PingContext(t.Context()))
+	s.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = db.ExecContext(ctx, "SELECT 1")
+	require.Error(t, err)
+	s.Cont()
+	_, err = db.ExecContext(t.Context(), "SELECT 1")
+	require.NoError(t, err)
 }
 
 func TestADurableRedisKeepsItsDataOverAKill(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -76,7 +77,29 @@ func sendSignal(pid int, name string) error {
 	if err := syscall.Kill(pid, signals[name]); err != nil {
 		return fmt.Errorf("send SIG%s to %d: %w", name, pid, err)
 	}
+	if name == "STOP" || name == "CONT" {
+		for _, child := range children(pid) {
+			_ = syscall.Kill(child, signals[name]) // it may have ended
+		}
+	}
 	return nil
+}
+
+// children are the processes that a server has started: Postgres answers from
+// one for each connection, each in a session of its own. None where there is no
+// Linux /proc.
+func children(pid int) []int {
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(list)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids
 }
 
 // lock takes an exclusive lock on a file that it makes, waiting for it. It
