@@ -106,7 +106,8 @@ type Purger interface {
 type Call struct {
 	// ID is unique to this call; 1 to 64 bytes of printable ASCII.
 	ID string
-	// Now is the store's time at the first try, as the caller knows it.
+	// Now is the store's time, as the caller knows it. A later try of the same call
+	// may have a later one.
 	Now time.Time
 }
 

@@ -75,7 +75,7 @@ func (e *engine) giveUpClaim(b takenBatch) {
 	e.mu.Lock()
 	for i, id := range b.ids {
 		delete(e.hand, id)
-		d := max(pause, e.setAside(id, 5*time.Second).until-e.clock.mono())
+		d := max(pause, e.setAside(id, func(r *refusal) *backoff { return &r.failed }).until-e.clock.mono())
 		moves[i] = Move{ID: id, From: b.standing, To: CeilMilli(now.Add(d))}
 	}
 	e.mu.Unlock()
@@ -179,27 +179,29 @@ func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 // refusal is common, a row that somebody else is about to change; more are
 // logged. The caller holds the lock.
 func (e *engine) refused(id ID) time.Duration {
-	r := e.setAside(id, time.Minute)
+	r := e.setAside(id, func(r *refusal) *backoff { return &r.refused })
 	d := r.until - e.clock.mono()
-	if r.backoff.fails > 2 {
+	if r.refused.fails > 2 {
 		e.log.Warn("dueclaim: the claim store doesn't change a row that looks claimable (locked, a trigger, row security?)",
-			"id", string(id), "times", r.backoff.fails, "next_try", d)
+			"id", string(id), "times", r.refused.fails, "next_try", d)
 	}
 	return d
 }
 
-// setAside makes sweeps and the index leave an id alone for a random, growing
-// time. The caller holds the lock.
-func (e *engine) setAside(id ID, most time.Duration) *refusal {
+// setAside makes sweeps and the index leave an id alone for a random time, which
+// grows with the times that the same happened to it. The caller holds the lock.
+func (e *engine) setAside(id ID, why func(*refusal) *backoff) *refusal {
 	r := e.refusals[id]
 	if r == nil {
 		if len(e.refusals) >= 10_000 {
 			clear(e.refusals) // a hint only: forgetting costs a claim
 		}
-		r = &refusal{backoff: backoff{least: 2 * leastMove}}
+		r = &refusal{
+			refused: backoff{least: 2 * leastMove, most: time.Minute},
+			failed:  backoff{least: 2 * leastMove, most: 5 * time.Second},
+		}
 		e.refusals[id] = r
 	}
-	r.backoff.most = most
-	r.until = e.clock.mono() + r.backoff.failed()
+	r.until = e.clock.mono() + why(r).failed()
 	return r
 }

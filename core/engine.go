@@ -74,8 +74,8 @@ type engine struct {
 // refusal is an id that the store would not change, or that was in a claim which
 // failed.
 type refusal struct {
-	backoff backoff
-	until   time.Duration // on the monotonic clock
+	refused, failed backoff       // apart: a long outage must not make the first refusal after it a grave one
+	until           time.Duration // on the monotonic clock
 }
 
 // stranger is a kind that this process has no handler for.

@@ -21,6 +21,9 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrBusy: the row is locked by another transaction and is as it was.
 	ErrBusy = errors.New("row is locked by another transaction")
+	// ErrNotMigrated: the store's table isn't there, or not as this version needs
+	// it. Nothing was done, and no repeat helps before the store's Migrate has run.
+	ErrNotMigrated = errors.New("is missing or has another shape: run Migrate")
 	// ErrDraining is the cause of a handler's context that is cancelled because
 	// the scheduler shuts down. A handler that then returns it, or the context's
 	// own error, or an error that wraps one of them, gives the task back: the

@@ -100,7 +100,8 @@ func (j *Job) Done() Settlement { return Settlement{Grant: j.Grant, Outcome: Don
 
 // Settled is what a handler returns after it has settled the task itself:
 // SettleTx as the last statement of its own transaction, committed. The
-// scheduler then only tidies up. When the commit's outcome is unknown return the
+// scheduler then only tidies up, and can't tell when that is untrue: such a task
+// runs again when its lease is over, as after a crash. When the commit's outcome is unknown return the
 // commit's error: a task that was settled after all stays as it is.
 //
 //nolint:revive,staticcheck // it is an outcome that is said through error, not a failure

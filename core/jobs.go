@@ -27,7 +27,7 @@ func (e *engine) work(j *Job) {
 		e.free(1)
 		j.cancel(nil)
 		e.settle(j, Settlement{Outcome: DeadLetter, Err: fmt.Sprintf(
-			"given up: its lease ran out %d times (limit %d); it may be what kills its worker", j.Crashes, e.opt.MaxCrashes)})
+			"given up: its lease ran out %d times (limit %d); either it kills its worker, or its handler returns core.Settled without a committed SettleTx", j.Crashes, e.opt.MaxCrashes)})
 		return
 	}
 	e.started.Add(1)

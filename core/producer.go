@@ -89,7 +89,8 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 // locked) while all others are stored, or an *OutcomeError.
 //
 // A due time in the past is allowed: the task runs at once. Due times are
-// rounded up to the millisecond.
+// rounded up to the millisecond. An id is unique among live tasks only: one whose
+// task is done, dead or cancelled may be used again, and the new task runs.
 func (p *Producer) Schedule(ctx context.Context, tasks ...Task) error {
 	call, err := p.NewCall(ctx)
 	if err != nil {
@@ -132,8 +133,11 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 		return wrapOp("schedule", good.err(nil))
 	}
 	err := inPages(ctx, p.call, good.items, taskBytes, func(ctx context.Context, tasks []Task, _ []int) error {
-		return store.Insert(ctx, call, tasks)
+		return store.Insert(ctx, p.stamped(call), tasks)
 	})
+	if errors.Is(err, ErrNotMigrated) {
+		return wrapOp("schedule", err)
+	}
 	if err != nil && !answered(err) {
 		p.opt.Observer.failed("store: insert", err)
 		return wrapOp("schedule", errors.Join(&OutcomeError{Call: call, Err: err}, good.err(nil)))
@@ -146,6 +150,18 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 	}
 	_ = p.index(ctx, entries) // observed there; the sweep makes up for it
 	return wrapOp("schedule", good.err(err))
+}
+
+// stamped returns call with the present time. A new row's token starts from it: a
+// time of minutes ago could lie below the tokens of a task of that id which was
+// finished and deleted meanwhile.
+func (p *Producer) stamped(call Call) Call {
+	if p.clock.lag() < time.Hour {
+		if now := FloorMilli(p.clock.now()); now.After(call.Now) {
+			call.Now = now
+		}
+	}
+	return call
 }
 
 // Cancel cancels tasks and says of each id, in order, what it was. The zero Fate

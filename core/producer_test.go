@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -267,4 +268,54 @@ func TestBatchErrorTextNamesAFewItems(t *testing.T) {
 	require.ErrorContains(t, err, "10 items failed, all others took effect: item 0, id \"id0\"")
 	require.ErrorContains(t, err, "and 7 more")
 	require.NoError(t, core.NewBatchError(nil))
+}
+
+func TestATableThatIsNotThereIsSaidAtOnceAndIsNoUnknownOutcome(t *testing.T) {
+	p := newParts(t)
+	store := &hookedStore{Store: p.store}
+	store.set(func(op string, call func() error) error {
+		if op == "insert" {
+			return fmt.Errorf("insert: table x %w", core.ErrNotMigrated)
+		}
+		return call()
+	})
+	prod, err := core.NewProducer(p.idx, store, core.ProducerOptions{Logger: quiet()})
+	require.NoError(t, err)
+	err = prod.Schedule(t.Context(), core.Task{ID: "x", Due: time.Now()})
+	require.ErrorIs(t, err, core.ErrNotMigrated)
+	require.ErrorContains(t, err, "run Migrate")
+	var unknown *core.OutcomeError
+	require.NotErrorAs(t, err, &unknown)
+	assert.Equal(t, 1, store.count("insert"), "a repeat would not help")
+}
+
+// A call that is repeated late must not bring an old token back.
+func TestTokensRiseAlsoWhenACallIsRepeatedAfterTheIdWasUsedAndDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := claim.NewMemory(claim.MemoryOptions{DeleteFinished: true})
+		idx := heapindex.New()
+		prod, err := core.NewProducer(idx, store, core.ProducerOptions{Logger: quiet()})
+		require.NoError(t, err)
+		old, err := prod.NewCall(t.Context())
+		require.NoError(t, err)
+		var tokens []int64
+		s := newScheduler(t, idx, store, core.HandlerFunc(func(_ context.Context, job *core.Job) error {
+			tokens = append(tokens, job.Grant.Token)
+			return nil
+		}), core.Options{})
+		for i := range 2 {
+			time.Sleep(time.Second)
+			task := core.Task{ID: "x", Due: time.Now()}
+			if i == 0 {
+				err = prod.Schedule(t.Context(), task)
+			} else {
+				err = prod.ScheduleCall(t.Context(), old, task)
+			}
+			require.NoError(t, err)
+			n, err := s.Tick(t.Context(), time.Now().Add(time.Millisecond))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		}
+		assert.Greater(t, tokens[1], tokens[0])
+	})
 }

@@ -56,7 +56,7 @@ const triesAfterStop = 3
 func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) error {
 	for try := 1; ; try++ {
 		err := r.once(ctx, f)
-		if answered(err) && !isBusy(err) || try >= r.tries {
+		if answered(err) && !isBusy(err) || errors.Is(err, ErrNotMigrated) || try >= r.tries {
 			return err
 		}
 		pause, stop := jitter(10*time.Millisecond<<(2*(try-1))), r.stop

@@ -76,7 +76,7 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 // inFlight is how long after its due time a row that still looks unclaimed is
 // likely on its way to some process. To add it would bring its entry back from
 // the end of its lease, and cost a claim.
-const inFlight = 250 * time.Millisecond
+const inFlight = 100 * time.Millisecond
 
 // notBetween returns the rows that are not due after a up to b.
 func notBetween(rows []Entry, a, b time.Time) []Entry {

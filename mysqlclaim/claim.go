@@ -61,7 +61,7 @@ func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease cor
 	// row cancelled and deleted between the two statements looks the same; the
 	// caller's repeat then clears it up.)
 	if ours < changed {
-		return fmt.Errorf("the read-back saw %d of %d claimed rows: does a proxy send reads to a replica? mysqlclaim needs the primary", ours, changed)
+		return fmt.Errorf("the read-back saw %d of %d claimed rows: they were changed meanwhile, or a proxy sends reads to a replica, while mysqlclaim needs the primary", ours, changed)
 	}
 	return nil
 }

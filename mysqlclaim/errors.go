@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/dueclaim/dueclaim/core"
 )
 
 // Server error numbers with a meaning of their own here.
@@ -32,10 +34,8 @@ func (s *Store) fail(op string, err error) error {
 	}
 	hint := ""
 	switch number(err) {
-	case errNoTable:
-		hint = fmt.Sprintf("table %s is missing: run Migrate: ", s.table)
-	case errNoColumn:
-		hint = fmt.Sprintf("table %s has an older shape: run Migrate: ", s.table)
+	case errNoTable, errNoColumn:
+		return fmt.Errorf("mysqlclaim: %s: table %s %w: %w", op, s.table, core.ErrNotMigrated, err)
 	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
 		hint = "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
 	case errSafeUpdates:

@@ -61,7 +61,7 @@ var driverErrors = []struct {
 	{"a reset connection", &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, "connection reset"},
 	{"a lost deadlock", serverSays(1213, "Deadlock found"), ""},
 	{"a lock wait time-out", serverSays(1205, "Lock wait timeout exceeded"), ""},
-	{"a missing table", serverSays(1146, "Table doesn't exist"), "table dueclaim_tasks is missing: run Migrate"},
+	{"a missing table", serverSays(1146, "Table doesn't exist"), "table dueclaim_tasks is missing or has another shape: run Migrate"},
 	{"an older table", serverSays(1054, "Unknown column"), "run Migrate"},
 	{"a read-only server", serverSays(1290, "--read-only"), "needs the primary"},
 	{"a read-only transaction", serverSays(1792, "READ ONLY transaction"), "needs the primary"},
@@ -221,7 +221,7 @@ func TestAMissingTableSaysMigrate(t *testing.T) {
 			s.Insert(ctx, callNamed("c"), []core.Task{task("a")}),
 			s.Extend(ctx, []core.Grant{{ID: "a"}}, base),
 		} {
-			require.ErrorContains(t, err, "table dueclaim_tasks is missing: run Migrate")
+			require.ErrorContains(t, err, "table dueclaim_tasks is missing or has another shape: run Migrate")
 			var e *mysql.MySQLError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, uint16(1146), e.Number)

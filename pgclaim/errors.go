@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dueclaim/dueclaim/core"
 )
 
 // SQLSTATE codes whose own text doesn't say what to do.
@@ -23,10 +25,8 @@ func (s *Store) fail(op string, err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch pg.Code {
-		case codeUndefinedTable:
-			return fmt.Errorf("pgclaim: %s: table %s is missing: run Migrate: %w", op, s.table, err)
-		case codeUndefinedColumn:
-			return fmt.Errorf("pgclaim: %s: table %s has another shape: run Migrate: %w", op, s.table, err)
+		case codeUndefinedTable, codeUndefinedColumn:
+			return fmt.Errorf("pgclaim: %s: table %s %w: %w", op, s.table, core.ErrNotMigrated, err)
 		case codeReadOnly:
 			return fmt.Errorf("pgclaim: %s: the server is read-only; connect to the primary: %w", op, err)
 		}

@@ -22,7 +22,7 @@ func TestAMissingTableSaysMigrate(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d driver) {
 		s := d.open(t, testserver.Postgres(t), Options{})
 		_, err := s.Claim(t.Context(), []core.ID{"a"}, lease("h", 0))
-		require.ErrorContains(t, err, "pgclaim: claim: table dueclaim_tasks is missing: run Migrate: ")
+		require.ErrorContains(t, err, "pgclaim: claim: table dueclaim_tasks is missing or has another shape: run Migrate: ")
 		var pg *pgconn.PgError
 		require.ErrorAs(t, err, &pg)
 		assert.Equal(t, "42P01", pg.Code)

@@ -16,7 +16,7 @@ import (
 // wrap names the call, and says what to do where the driver's error doesn't.
 func (s *Store) wrap(call string, err error) error {
 	if code(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table: "+s.table) {
-		return fmt.Errorf("sqliteclaim: %s: table %s is missing: run Migrate: %w", call, s.table, err)
+		return fmt.Errorf("sqliteclaim: %s: table %s %w: %w", call, s.table, core.ErrNotMigrated, err)
 	}
 	return fmt.Errorf("sqliteclaim: %s: %w", call, explain(err))
 }

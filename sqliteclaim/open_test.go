@@ -189,7 +189,7 @@ func TestMissingTableNamesMigrate(t *testing.T) {
 		"insert": s.Insert(ctx, call("c"), []core.Task{{ID: "a", Due: noon}}), "claim": claimErr, "cancel": cancelErr, "waiting": waitingErr,
 		"extend": s.Extend(ctx, []core.Grant{{ID: "a"}}, noon),
 	} {
-		require.ErrorContains(t, err, "sqliteclaim: "+call+": table jobs is missing: run Migrate: ")
+		require.ErrorContains(t, err, "sqliteclaim: "+call+": table jobs is missing or has another shape: run Migrate: ")
 		var driver *sqlite.Error
 		require.ErrorAs(t, err, &driver)
 	}
