@@ -99,17 +99,17 @@ func (s summary) print(w io.Writer) {
 	line("ran twice", s.twice, "two accepted completions, or two runs under one token")
 	from := "nobody was killed"
 	if s.victim != "" {
-		from = fmt.Sprintf("from %s, which was killed with %d tasks running", s.victim, s.victimRunning)
+		from = fmt.Sprintf("from %s, which was killed: it had claimed them and was running %d", s.victim, s.victimRunning)
 	}
 	line("taken over", s.takenOver, from)
 	if s.again > 0 {
-		line("", s.again, "of these it had finished, but not recorded: they ran again (at least once)")
+		line("", s.again, "of these it had finished, but could not record: they ran again, completed once")
 	}
 	fmt.Fprintf(w, "\n  lateness     %v\n", lateness.Of(s.onTime))
 	lateness.Histogram(w, s.onTime)
 	fmt.Fprintf(w, "\n  taken over   %v\n", lateness.Of(s.late))
 	lateness.Histogram(w, s.late)
-	verdict := "every task ran, none ran twice"
+	verdict := "every task ran, and none was completed twice"
 	if s.failed() {
 		verdict = "FAILED: tasks were lost or ran twice"
 	}

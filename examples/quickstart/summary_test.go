@@ -57,7 +57,7 @@ func TestSummaryOfACleanRun(t *testing.T) {
 	assert.Zero(t, sum.again)
 	assert.ElementsMatch(t, []time.Duration{time.Millisecond, 3 * time.Millisecond}, sum.onTime)
 	assert.Equal(t, []time.Duration{4 * time.Second}, sum.late)
-	assert.Contains(t, printed(sum), "every task ran, none ran twice")
+	assert.Contains(t, printed(sum), "every task ran, and none was completed twice")
 }
 
 func TestALostTaskFailsTheRun(t *testing.T) {

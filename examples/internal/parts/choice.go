@@ -78,7 +78,10 @@ func (c Choice) sqlitePath() (string, bool) { return strings.CutPrefix(c.Store, 
 func serverURL(text string, schemes ...string) (*url.URL, error) {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found {
-		return nil, fmt.Errorf("%q is unknown", scheme)
+		if _, server, has := strings.Cut(text, "@"); has { // a driver's own form, with a password perhaps
+			return nil, fmt.Errorf("…@%s is no URL", server)
+		}
+		return nil, fmt.Errorf("%q is unknown", text)
 	}
 	for _, known := range schemes {
 		if scheme != known {

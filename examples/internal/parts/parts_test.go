@@ -89,3 +89,19 @@ func TestCountsAndCleanSeeOneQueueOnly(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[claim.Status]int{claim.Pending: 2}, counts)
 }
+
+func TestAWrongChoiceShowsNoPassword(t *testing.T) {
+	for _, c := range []Choice{
+		{Index: "heap", Store: "u:s3cret@tcp(127.0.0.1:3306)/db"},
+		{Index: "heap", Store: "root:s3cret@/db"},
+		{Index: "default:s3cret@127.0.0.1:6379", Store: "sqlite"},
+		{Index: "heap", Store: "mysql://u:s3cret@/db"},
+		{Index: "heap", Store: "oracle://u:s3cret@host/db"},
+		{Index: "heap", Store: "postgres://u:s3cret@host:5432"},
+		{Index: "heap", Store: "postgres://u:s3cret%zz@host:5432/db"},
+	} {
+		err := c.Check()
+		require.Error(t, err, c.Store)
+		assert.NotContains(t, err.Error(), "s3cret")
+	}
+}
