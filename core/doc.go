@@ -9,6 +9,9 @@
 //   - a [Scheduler] composes one of each and runs handlers; a [Producer]
 //     schedules, cancels and reschedules.
 //
+// Programs start with [NewProducer], [Mux] and [New]; who adds a backend starts
+// with [TimeIndex] or [Store].
+//
 // Three sentences carry the design:
 //
 //  1. The index says when to look; only the claim store says who may run. A
