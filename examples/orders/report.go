@@ -71,6 +71,7 @@ func (r report) print(w io.Writer) {
 	line("taken over", r.takenOver, from)
 	fmt.Fprintf(w, "\n  lateness     %v\n", lateness.Of(r.onTime))
 	lateness.Histogram(w, r.onTime)
+	fmt.Fprintln(w, "    (in a rush more orders fall due at once than a disk commits one by one)")
 	fmt.Fprintf(w, "\n  taken over   %v\n", lateness.Of(r.late))
 	fmt.Fprintln(w)
 	for _, c := range r.checks {
