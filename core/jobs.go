@@ -106,8 +106,8 @@ func (e *engine) handle(j *Job) {
 		e.handled(j, err, e.clock.mono()-began)
 	}()
 	err = e.handler.Handle(j.ctx, j)
-	if err != nil {
-		_ = err.Error() // here a panic is caught
+	if err != nil { // a panic of the error's own methods is caught here
+		_, _ = err.Error(), errors.Is(err, Settled)
 	}
 	returned = true
 }
