@@ -18,6 +18,7 @@ import (
 
 // crowd is a queue under everything at once.
 type crowd struct {
+	start       time.Time
 	s           *Store
 	deadlocks   atomic.Int64
 	timeouts    atomic.Int64
@@ -113,12 +114,14 @@ func (c *crowd) finish(ctx context.Context, got []core.Claimed) error {
 	return c.settle(ctx, settlements)
 }
 
-// settle repeats what was busy, and all of it where the outcome is unknown;
-// then a lost lease may mean a settlement that had taken effect.
+// settle repeats what was busy, and all of it where the outcome is unknown; then
+// a lost lease may mean a settlement that had taken effect. So it may for a retry,
+// which somebody else is granted at once: when others of the batch were locked, the
+// read-back finds the new holder.
 func (c *crowd) settle(ctx context.Context, left []core.Settlement) error {
 	unknown := false
 	for len(left) > 0 {
-		err := c.s.Settle(ctx, at(1), left)
+		err := c.s.Settle(ctx, at(c.elapsed()), left)
 		c.calls.Add(1)
 		var batch *core.BatchError
 		switch {
@@ -135,8 +138,8 @@ func (c *crowd) settle(ctx context.Context, left []core.Settlement) error {
 		for _, item := range batch.Items {
 			if errors.Is(item.Err, core.ErrBusy) {
 				again = append(again, left[item.Index])
-			} else if !unknown || !errors.Is(item.Err, core.ErrLeaseLost) {
-				return err
+			} else if maybe := unknown || left[item.Index].Outcome == core.Retry; !maybe || !errors.Is(item.Err, core.ErrLeaseLost) {
+				return fmt.Errorf("settle as %s: %w", left[item.Index].Outcome, item)
 			}
 		}
 		left = again
@@ -158,9 +161,17 @@ func (c *crowd) record(settlements []core.Settlement) {
 	}
 }
 
+// keep is how many milliseconds finished rows stay. A Settle that passed over some
+// locked rows reads all of them back: of one that was purged in between it could
+// only say that it is nobody's any more.
+const keep = 500
+
+// elapsed returns the milliseconds since the start.
+func (c *crowd) elapsed() int { return int(time.Since(c.start).Milliseconds()) }
+
 func (c *crowd) purge(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := c.insist(ctx, func() error { _, err := c.s.Purge(ctx, at(2), 500); return err }); err != nil {
+		if err := c.insist(ctx, func() error { _, err := c.s.Purge(ctx, at(c.elapsed()-keep), 500); return err }); err != nil {
 			return err
 		}
 		time.Sleep(5 * time.Millisecond) // no purge runs without a pause
@@ -174,7 +185,7 @@ func TestProducersClaimersAndPurgersDontDeadlock(t *testing.T) {
 	const producers, claimers, batches, each = 8, 8, 5, 100
 	onEach(t, func(t *testing.T, b backend) {
 		s := fresh(t, b, Options{})
-		c := &crowd{s: s, completions: map[core.ID]int{}, tokens: map[core.ID]int64{}}
+		c := &crowd{s: s, start: time.Now(), completions: map[core.ID]int{}, tokens: map[core.ID]int64{}}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var made, rest sync.WaitGroup
