@@ -148,6 +148,17 @@ func failedItem(answer error, i int) bool {
 	return failed
 }
 
+// accepted returns the index entries of the items that an answer doesn't name.
+func accepted[T any](items []T, answer error, entry func(T) Entry) []Entry {
+	entries := make([]Entry, 0, len(items))
+	for i, item := range items {
+		if !failedItem(answer, i) {
+			entries = append(entries, entry(item))
+		}
+	}
+	return entries
+}
+
 // within returns the entries that are due before end.
 func within(entries []Entry, end time.Time) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return !e.Due.Before(end) })

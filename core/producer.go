@@ -142,12 +142,7 @@ func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) e
 		p.opt.Observer.failed("store: insert", err)
 		return wrapOp("schedule", errors.Join(&OutcomeError{Call: call, Err: err}, good.err(nil)))
 	}
-	entries := make([]Entry, 0, len(good.items))
-	for i, t := range good.items {
-		if !failedItem(err, i) {
-			entries = append(entries, Entry{ID: t.ID, Due: t.Due})
-		}
-	}
+	entries := accepted(good.items, err, func(t Task) Entry { return Entry{ID: t.ID, Due: t.Due} })
 	_ = p.index(ctx, entries) // observed there; the sweep makes up for it
 	return wrapOp("schedule", good.err(err))
 }
@@ -234,12 +229,7 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 		return wrapOp("reschedule", err)
 	}
 	// An entry that stands too early costs one claim, so Add is enough.
-	entries := make([]Entry, 0, len(good.items))
-	for i, m := range good.items {
-		if !failedItem(err, i) {
-			entries = append(entries, Entry{ID: m.ID, Due: m.To})
-		}
-	}
+	entries := accepted(good.items, err, func(m Move) Entry { return Entry{ID: m.ID, Due: m.To} })
 	_ = p.index(ctx, entries) // observed there; the sweep makes up for it
 	return wrapOp("reschedule", good.err(err))
 }
