@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/conformance/internal/naive"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/stretchr/testify/assert"
 )
@@ -158,8 +159,8 @@ func (d double) check(t *testing.T, failures map[string]string) bool {
 
 func naiveIndexBackend(bug string) conformance.Index {
 	return conformance.Index{
-		New:      func(*testing.T) core.TimeIndex { return newNaiveIndex(bug) },
-		Peer:     func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naiveIndex).peer() },
+		New:      func(*testing.T) core.TimeIndex { return naive.NewIndex(bug) },
+		Peer:     func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
 		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
 	}
 }
@@ -167,8 +168,8 @@ func naiveIndexBackend(bug string) conformance.Index {
 func naiveStoreBackend(bug string, deletes bool) conformance.Store {
 	return conformance.Store{
 		New: func(*testing.T) core.Store {
-			s := newNaiveStore(bug)
-			s.deletes = deletes
+			s := naive.NewStore(bug)
+			s.Deletes = deletes
 			return s
 		},
 		Provides: conformance.StoreProvides{Purger: true, KeepsFinished: !deletes},

@@ -1,4 +1,8 @@
-package conformance_test
+// Package naive has an index and a store written straight from the rules of the
+// contract, as plainly as can be: the oracle that adapters are compared with,
+// and, each time with one rule broken by name, the backends on which the suite
+// shows that it finds that very bug.
+package naive
 
 import (
 	"bytes"
@@ -13,34 +17,37 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// naiveIndex is the plainest right TimeIndex: a map, scanned and sorted for each
-// answer. bug names the one rule that it breaks; "" for none.
-type naiveIndex struct {
+// Index is the plainest right core.TimeIndex: a map, scanned and sorted for each
+// answer.
+type Index struct {
 	bug  string
-	data *naiveEntries
+	data *entries
 }
 
-// naiveEntries is what the handles of one index share.
-type naiveEntries struct {
+// entries is what the handles of one index share.
+type entries struct {
 	mu       sync.Mutex
 	due      map[core.ID]time.Time
-	watchers map[*func()]*naiveIndex
+	watchers map[*func()]*Index
 }
 
-func newNaiveIndex(bug string) *naiveIndex {
-	return &naiveIndex{bug, &naiveEntries{due: map[core.ID]time.Time{}, watchers: map[*func()]*naiveIndex{}}}
+// NewIndex returns an empty index that breaks the one rule that bug names; none
+// for "".
+func NewIndex(bug string) *Index {
+	return &Index{bug, &entries{due: map[core.ID]time.Time{}, watchers: map[*func()]*Index{}}}
 }
 
-func (x *naiveIndex) peer() *naiveIndex { return &naiveIndex{x.bug, x.data} }
+// Peer returns a further handle on the same data.
+func (x *Index) Peer() *Index { return &Index{x.bug, x.data} }
 
-func (x *naiveIndex) key(id core.ID) core.ID {
+func (x *Index) key(id core.ID) core.ID {
 	if x.bug == "ids ignore case" {
 		return core.ID(strings.ToLower(string(id)))
 	}
 	return id
 }
 
-func (x *naiveIndex) time(t time.Time) time.Time {
+func (x *Index) time(t time.Time) time.Time {
 	switch x.bug {
 	case "times in seconds":
 		return t.Truncate(time.Second)
@@ -51,7 +58,8 @@ func (x *naiveIndex) time(t time.Time) time.Time {
 	}
 }
 
-func (x *naiveIndex) Add(ctx context.Context, entries []core.Entry) error {
+// Add implements core.TimeIndex.
+func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 	if ctx.Err() != nil && x.bug != "ctx ignored" {
 		return ctx.Err()
 	}
@@ -90,7 +98,7 @@ func (x *naiveIndex) Add(ctx context.Context, entries []core.Entry) error {
 	return nil
 }
 
-func (x *naiveIndex) head() (due time.Time, any bool) {
+func (x *Index) head() (due time.Time, any bool) {
 	for _, d := range x.data.due {
 		if !any || d.Before(due) {
 			due, any = d, true
@@ -99,7 +107,8 @@ func (x *naiveIndex) head() (due time.Time, any bool) {
 	return due, any
 }
 
-func (x *naiveIndex) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
+// Due implements core.TimeIndex.
+func (x *Index) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -114,7 +123,7 @@ func (x *naiveIndex) Due(ctx context.Context, now time.Time, limit int) ([]core.
 	return x.first(now, limit), nil
 }
 
-func (x *naiveIndex) first(now time.Time, limit int) []core.Entry {
+func (x *Index) first(now time.Time, limit int) []core.Entry {
 	var list []core.Entry
 	for id, due := range x.data.due {
 		if due.Before(now) || due.Equal(now) && x.bug != "due excludes now" {
@@ -137,7 +146,8 @@ func (x *naiveIndex) first(now time.Time, limit int) []core.Entry {
 	return list[:min(limit, len(list))]
 }
 
-func (x *naiveIndex) Move(ctx context.Context, moves []core.Move) error {
+// Move implements core.TimeIndex.
+func (x *Index) Move(ctx context.Context, moves []core.Move) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -162,7 +172,8 @@ func (x *naiveIndex) Move(ctx context.Context, moves []core.Move) error {
 	return nil
 }
 
-func (x *naiveIndex) Remove(ctx context.Context, entries []core.Entry) error {
+// Remove implements core.TimeIndex.
+func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -177,7 +188,8 @@ func (x *naiveIndex) Remove(ctx context.Context, entries []core.Entry) error {
 	return nil
 }
 
-func (x *naiveIndex) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
+// Take implements core.Taker.
+func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
 	if ctx.Err() != nil {
 		return nil, time.Time{}, ctx.Err()
 	}
@@ -219,7 +231,8 @@ func (x *naiveIndex) Take(ctx context.Context, now, until time.Time, limit int) 
 	return taken, next, nil
 }
 
-func (x *naiveIndex) Watch(ctx context.Context, notify func()) error {
+// Watch implements core.Watcher.
+func (x *Index) Watch(ctx context.Context, notify func()) error {
 	if x.bug == "watch never hears" {
 		<-ctx.Done()
 		return ctx.Err()
@@ -242,6 +255,3 @@ func (x *naiveIndex) Watch(ctx context.Context, notify func()) error {
 	x.data.mu.Unlock()
 	return ctx.Err()
 }
-
-// naiveIndexOnly hides the optional capabilities.
-type naiveIndexOnly struct{ core.TimeIndex }

@@ -1,4 +1,4 @@
-package conformance_test
+package naive
 
 import (
 	"bytes"
@@ -12,17 +12,17 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// naiveStore is a right Store written straight from the rules, one map scanned
-// for each answer. bug names the one rule that it breaks; "" for none.
-type naiveStore struct {
-	bug     string
-	deletes bool // done and cancelled rows go at once
+// Store is the plainest right core.Store: one map, scanned for each answer.
+type Store struct {
+	bug string
+	// Deletes has done and cancelled rows go at once.
+	Deletes bool
 
 	mu   sync.Mutex
-	rows map[core.ID]*naiveRow
+	rows map[core.ID]*row
 }
 
-type naiveRow struct {
+type row struct {
 	task              core.Task // Due is what was asked for
 	state             string    // pending, running, done, dead, cancelled
 	due               time.Time // from when it may be claimed
@@ -35,14 +35,16 @@ type naiveRow struct {
 	wasRunning        bool
 }
 
-func newNaiveStore(bug string) *naiveStore {
-	return &naiveStore{bug: bug, rows: map[core.ID]*naiveRow{}}
+// NewStore returns an empty store that breaks the one rule that bug names; none
+// for "".
+func NewStore(bug string) *Store {
+	return &Store{bug: bug, rows: map[core.ID]*row{}}
 }
 
-func (s *naiveStore) is(bug string) bool { return s.bug == bug }
+func (s *Store) is(bug string) bool { return s.bug == bug }
 
 // gap lets others in between a check and its write.
-func (s *naiveStore) gap(bug string) {
+func (s *Store) gap(bug string) {
 	if s.is(bug) {
 		s.mu.Unlock()
 		time.Sleep(10 * time.Microsecond)
@@ -50,7 +52,7 @@ func (s *naiveStore) gap(bug string) {
 	}
 }
 
-func (s *naiveStore) key(id core.ID) core.ID {
+func (s *Store) key(id core.ID) core.ID {
 	switch {
 	case s.is("ids ignore case"):
 		return core.ID(strings.ToLower(string(id)))
@@ -61,27 +63,28 @@ func (s *naiveStore) key(id core.ID) core.ID {
 	}
 }
 
-func (s *naiveStore) row(id core.ID) *naiveRow { return s.rows[s.key(id)] }
+func (s *Store) row(id core.ID) *row { return s.rows[s.key(id)] }
 
-func (s *naiveStore) time(t time.Time) time.Time {
+func (s *Store) time(t time.Time) time.Time {
 	if s.is("times in seconds") {
 		return t.Truncate(time.Second)
 	}
 	return t
 }
 
-func (r *naiveRow) live() bool { return r.state == "pending" || r.state == "running" }
+func (r *row) live() bool { return r.state == "pending" || r.state == "running" }
 
-func (r *naiveRow) heldAt(now time.Time) bool { return r.state == "running" && !r.until.Before(now) }
+func (r *row) heldAt(now time.Time) bool { return r.state == "running" && !r.until.Before(now) }
 
-func (s *naiveStore) finish(id core.ID, r *naiveRow, state string, now time.Time) {
+func (s *Store) finish(id core.ID, r *row, state string, now time.Time) {
 	r.state, r.finished = state, now
-	if s.deletes && state != "dead" {
+	if s.Deletes && state != "dead" {
 		delete(s.rows, s.key(id))
 	}
 }
 
-func (s *naiveStore) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+// Insert implements core.Store.
+func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
 	if ctx.Err() != nil && !s.is("ctx ignored") {
 		return ctx.Err()
 	}
@@ -102,7 +105,7 @@ func (s *naiveStore) Insert(ctx context.Context, call core.Call, tasks []core.Ta
 			failed = append(failed, core.ItemError{Index: i, ID: task.ID, Err: core.ErrExists})
 			continue
 		}
-		r := &naiveRow{task: task, state: "pending", due: s.time(task.Due), token: call.Now.UnixMilli(), call: callID}
+		r := &row{task: task, state: "pending", due: s.time(task.Due), token: call.Now.UnixMilli(), call: callID}
 		r.task.Due = r.due
 		if !s.is("payload shared") {
 			r.task.Payload, r.task.Meta = bytes.Clone(task.Payload), bytes.Clone(task.Meta)
@@ -136,7 +139,8 @@ func (s *naiveStore) Insert(ctx context.Context, call core.Call, tasks []core.Ta
 	return core.NewBatchError(failed)
 }
 
-func (s *naiveStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+// Claim implements core.Claimer.
+func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -152,7 +156,7 @@ func (s *naiveStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease)
 	return got, nil
 }
 
-func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
+func (s *Store) claim(id core.ID, lease core.Lease) core.Claimed {
 	r := s.row(id)
 	dueBy := lease.DueBy
 	if s.is("claim by Now, not DueBy") {
@@ -203,12 +207,13 @@ func (s *naiveStore) claim(id core.ID, lease core.Lease) core.Claimed {
 
 var endOfDays = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-func (s *naiveStore) holds(r *naiveRow, g core.Grant) bool {
+func (s *Store) holds(r *row, g core.Grant) bool {
 	return r != nil && (r.token == g.Token || s.is("token ignored")) &&
 		(r.holder == g.Holder || s.is("holder ignored") || s.is("token ignored") || s.is("holders ignore case") && strings.EqualFold(r.holder, g.Holder))
 }
 
-func (s *naiveStore) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
+// Extend implements core.Claimer.
+func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -238,7 +243,8 @@ func (s *naiveStore) Extend(ctx context.Context, grants []core.Grant, until time
 	return core.NewBatchError(failed)
 }
 
-func (s *naiveStore) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+// Settle implements core.Claimer.
+func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -262,7 +268,7 @@ func (s *naiveStore) Settle(ctx context.Context, now time.Time, settlements []co
 	return core.NewBatchError(failed)
 }
 
-func (s *naiveStore) settle(now time.Time, x core.Settlement, r *naiveRow) {
+func (s *Store) settle(now time.Time, x core.Settlement, r *row) {
 	switch x.Outcome {
 	case core.Done:
 		if s.is("done stays pending") {
@@ -291,7 +297,8 @@ func (s *naiveStore) settle(now time.Time, x core.Settlement, r *naiveRow) {
 	}
 }
 
-func (s *naiveStore) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+// Waiting implements core.Claimer.
+func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -325,7 +332,8 @@ func (s *naiveStore) Waiting(ctx context.Context, now time.Time, after core.Entr
 	return list[:min(limit, len(list))], nil
 }
 
-func (s *naiveStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+// Cancel implements core.Store.
+func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -361,7 +369,8 @@ func (s *naiveStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) (
 	return fates, nil
 }
 
-func (s *naiveStore) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+// Reschedule implements core.Store.
+func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -387,7 +396,8 @@ func (s *naiveStore) Reschedule(ctx context.Context, _ time.Time, moves []core.M
 	return core.NewBatchError(failed)
 }
 
-func (s *naiveStore) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
+// Purge implements core.Purger.
+func (s *Store) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
