@@ -103,8 +103,10 @@ func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *
 		t.Run(tc.name, func(t *testing.T) {
 			group, _, _ := strings.Cut(tc.name, "/")
 			t.Attr("dueclaim.group", group)
+			t.Attr("dueclaim.case", tc.name)
 			t.Attr("dueclaim.rule", tc.rule)
 			if why := s.whyNot(tc.name, tc.needs); why != "" {
+				t.Attr("dueclaim.skip", why)
 				t.Skip(why)
 			}
 			if failure := runCase(t, s, tc, env); failure != "" {
