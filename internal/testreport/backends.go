@@ -7,67 +7,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dueclaim/dueclaim/internal/testserver/require"
-	"github.com/dueclaim/dueclaim/internal/testserver/server"
+	"github.com/dueclaim/dueclaim/internal/backends"
 )
-
-// backend is a part that the report must name, tested or not.
-type backend struct {
-	name string
-	need string // the server that it needs: "" for none
-}
-
-var indexes = []backend{{"heap", ""}, {"redis", string(server.Redis)}}
-
-var stores = []backend{
-	{"memory", ""},
-	{"sqlite", ""},
-	{"mariadb", string(server.MariaDB)},
-	{"mysql", string(server.MySQL)},
-	{"postgres (pgx)", string(server.Postgres)},
-	{"postgres (database/sql)", string(server.Postgres)},
-}
-
-// required says whether the run fails when the backend was not tested.
-func (b backend) required() bool {
-	if b.need == "" {
-		return require.CI() || require.Named(b.name) // there is no excuse
-	}
-	return require.Kind(server.Kind(b.need))
-}
 
 // row is a line of the closing table.
 type row struct {
-	class, name string
-	needs       []string // servers
-	required    bool
-	result      string
-	ok          bool // FAILED or not tested: false
+	backends.Row
+	result string
+	ok     bool // FAILED or not tested: false
 }
 
-// rows are all that the table has to name: indexes, stores, pairs.
+// rows are all that the table has to name.
 func rows() []row {
 	var all []row
-	add := func(class, name string, parts ...backend) {
-		r := row{class: class, name: name, required: true}
-		for _, part := range parts {
-			r.required = r.required && part.required()
-			if part.need != "" {
-				r.needs = append(r.needs, part.need)
-			}
-		}
-		all = append(all, r)
-	}
-	for _, b := range indexes {
-		add("index", b.name, b)
-	}
-	for _, b := range stores {
-		add("store", b.name, b)
-	}
-	for _, i := range indexes {
-		for _, s := range stores {
-			add("pair", i.name+"+"+s.name, i, s)
-		}
+	for _, r := range backends.Rows() {
+		all = append(all, row{Row: r})
 	}
 	return all
 }
@@ -95,7 +49,7 @@ func (r *row) judge(tests []*testCase, reasons map[string]string) {
 	var failures []string
 	var below []*testCase
 	for _, t := range tests {
-		if !slices.Contains(t.backends, r.class+":"+r.name) {
+		if !slices.Contains(t.backends, r.String()) {
 			continue
 		}
 		if t.outcome == failed {
@@ -133,8 +87,8 @@ func (r *row) judge(tests []*testCase, reasons map[string]string) {
 
 // reason is why the first of the row's servers could not be had.
 func (r *row) reason(reasons map[string]string) string {
-	for _, need := range r.needs {
-		if why := reasons[need]; why != "" {
+	for _, need := range r.Needs {
+		if why := reasons[string(need)]; why != "" {
 			return why
 		}
 	}

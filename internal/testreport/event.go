@@ -14,6 +14,10 @@ type event struct {
 // backendKey is the attribute by which a test names the backend it exercises.
 const backendKey = "dueclaim.backend"
 
+// caughtKey is the attribute by which a test says how many broken doubles it
+// caught, as in "broken indexes: 28 of 28".
+const caughtKey = "dueclaim.caught"
+
 type outcome int
 
 const (

@@ -28,8 +28,8 @@ func finish(out io.Writer, r *testRun) bool {
 	for i := range table {
 		row := &table[i]
 		row.judge(r.tests, reasons)
-		if row.required && strings.HasPrefix(row.result, "NOT tested") {
-			problems = append(problems, fmt.Sprintf("%s %s is required, but was NOT tested", row.class, row.name))
+		if row.Required() && strings.HasPrefix(row.result, "NOT tested") {
+			problems = append(problems, fmt.Sprintf("%s %s is required, but was NOT tested", row.Class, row.Name))
 		}
 	}
 	for path, output := range r.builds { // of packages without tests
@@ -50,8 +50,14 @@ func finish(out io.Writer, r *testRun) bool {
 		fmt.Fprintln(out, "failed:", problem)
 	}
 	fmt.Fprintf(out, "%s\n\n", c)
+	for _, line := range r.caught {
+		fmt.Fprintln(out, line, "caught")
+	}
+	if len(r.caught) > 0 {
+		fmt.Fprintln(out)
+	}
 	for _, row := range table {
-		fmt.Fprintf(out, "%-6s %-30s %s\n", row.class, row.name, row.result)
+		fmt.Fprintf(out, "%-6s %-30s %s\n", row.Class, row.Name, row.result)
 	}
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		if !inTable(table, name) {
@@ -63,7 +69,7 @@ func finish(out io.Writer, r *testRun) bool {
 
 // inTable says whether the table has a row that stands or falls with a server.
 func inTable(table []row, name string) bool {
-	return slices.ContainsFunc(table, func(r row) bool { return slices.Contains(r.needs, name) })
+	return slices.ContainsFunc(table, func(r row) bool { return slices.Contains(r.Needs, server.Kind(name)) })
 }
 
 // unknownNames finds names that the table doesn't have: a misspelt one would
@@ -71,7 +77,7 @@ func inTable(table []row, name string) bool {
 func unknownNames(tests []*testCase) []string {
 	known := map[string]bool{}
 	for _, r := range rows() {
-		known[r.class+":"+r.name] = true
+		known[r.String()] = true
 	}
 	var problems []string
 	for _, t := range tests {
@@ -86,8 +92,11 @@ func unknownNames(tests []*testCase) []string {
 	for _, k := range server.Kinds() {
 		servers[string(k)] = true
 	}
-	for _, b := range slices.Concat(indexes, stores) {
-		servers[b.name] = true
+	for _, r := range rows() {
+		servers[r.Name] = true // parts without a server can be required too
+		for _, need := range r.Needs {
+			servers[string(need)] = true
+		}
 	}
 	for _, name := range strings.FieldsFunc(os.Getenv("DUECLAIM_REQUIRE"), func(c rune) bool { return c == ',' || c == ' ' }) {
 		if !servers[name] {

@@ -4,11 +4,18 @@
 //
 //	testreport [-raw FILE] go test -json ./...
 //
+// FILE gets all events, after a first line of what was run;
+// package conformancetable reads it.
+//
 // Tests say which backend they exercise by an attribute:
 //
 //	t.Attr("dueclaim.backend", "store:mariadb")
 //	t.Attr("dueclaim.backend", "index:redis")
 //	t.Attr("dueclaim.backend", "pair:redis+mariadb")
+//
+// and how many broken doubles they caught, which is said before the table:
+//
+//	t.Attr("dueclaim.caught", "broken indexes: 28 of 28")
 //
 // A test that can't have its server skips with "NOT tested: <server>: <reason>".
 //
@@ -19,6 +26,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -63,6 +71,9 @@ func run(out io.Writer, raw string, argv []string) (int, error) {
 		}
 		defer file.Close()
 		events = io.TeeReader(pipe, file)
+		if err := sayWhat(file, argv); err != nil {
+			return 1, err
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return 1, err
@@ -83,6 +94,19 @@ func run(out io.Writer, raw string, argv []string) (int, error) {
 		status = max(status, 1)
 	}
 	return status, errors.Join(readErr, waitErr)
+}
+
+// sayWhat begins a file of events with what is run and where: whoever reads the
+// file later must know a part of the tests from all.
+func sayWhat(file io.Writer, argv []string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(file).Encode(struct {
+		Action, Dir string
+		Argv        []string
+	}{"command", dir, argv})
 }
 
 // lifeSign is how long the report stays silent at most.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,27 @@ func TestABackendIsPassedWhenATestBelowItsAttributePassed(t *testing.T) {
 	require.Equal(t, "NOT tested: no test ran", rowOf(t, out, "store", "postgres (database/sql)"))
 	require.Contains(t, out, "\n1 passed, 0 failed, 1 skipped\n")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	require.Regexp(t, `^pair +redis\+postgres \(database/sql\) +NOT tested`, lines[len(lines)-1], "the table comes last")
+	require.Regexp(t, `^pair +redis\+postgres \(pgbouncer\) +NOT tested`, lines[len(lines)-1], "the table comes last")
+}
+
+func TestWhatIsCaughtIsSaidBeforeTheTable(t *testing.T) {
+	alone(t)
+	out, _ := report(t, "0", redisPasses,
+		`{'Action':'attr','Package':'q','Test':'TestD','Key':'dueclaim.caught','Value':'broken indexes: 28 of 28'}`,
+		`{'Action':'pass','Package':'q','Test':'TestD'}`,
+		`{'Action':'pass','Package':'q'}`)
+	require.Contains(t, out, "\nbroken indexes: 28 of 28 caught\n\nindex  heap ")
+}
+
+func TestTheRawFileSaysFirstWhatWasRun(t *testing.T) {
+	raw := filepath.Join(t.TempDir(), "raw")
+	_, err := run(io.Discard, raw, []string{"echo", "{}"})
+	require.NoError(t, err)
+	text, err := os.ReadFile(raw)
+	require.NoError(t, err)
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, `{"Action":"command","Dir":"`+dir+`","Argv":["echo","{}"]}`+"\n{}\n", string(text))
 }
 
 func TestABackendWhoseTestsAllSkippedIsNotTestedThoughTheirParentPassed(t *testing.T) {
@@ -76,10 +97,10 @@ func TestABackendWhoseTestsAllSkippedIsNotTestedThoughTheirParentPassed(t *testi
 func TestASkipOfAServerOutsideOfTheTableIsNamedToo(t *testing.T) {
 	alone(t)
 	out, _ := report(t, "0", redisPasses,
-		`{'Action':'output','Package':'q','Test':'TestB','Output':'    b_test.go:3: NOT tested: pgbouncer: no pgbouncer in PATH\n'}`,
+		`{'Action':'output','Package':'q','Test':'TestB','Output':'    b_test.go:3: NOT tested: oracle: no oracle in PATH\n'}`,
 		`{'Action':'skip','Package':'q','Test':'TestB'}`,
 		`{'Action':'pass','Package':'q'}`)
-	require.Equal(t, "NOT tested: no pgbouncer in PATH", rowOf(t, out, "with", "pgbouncer"))
+	require.Equal(t, "NOT tested: no oracle in PATH", rowOf(t, out, "with", "oracle"))
 }
 
 func TestAFailureIsShownWithItsOutputAndKeepsGoTestsStatus(t *testing.T) {

@@ -18,6 +18,7 @@ type testRun struct {
 	tests    []*testCase         // all, in the order in which they began
 	broken   []string            // packages that failed without a failed test
 	failures []string            // "package Test"
+	caught   []string            // broken doubles, as tests count them
 }
 
 type testPackage struct {
@@ -65,8 +66,11 @@ func (r *testRun) testEvent(p *testPackage, e event) {
 	case "output":
 		t.output = append(t.output, e.Output)
 	case "attr":
-		if e.Key == backendKey {
+		switch e.Key {
+		case backendKey:
 			t.backends = append(t.backends, e.Value)
+		case caughtKey:
+			r.caught = append(r.caught, e.Value)
 		}
 	case "pass":
 		t.outcome = passed
