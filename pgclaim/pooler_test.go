@@ -13,9 +13,18 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver"
 )
 
+// pooled is the store behind pgbouncer in transaction mode, by either driver.
+const pooled = "store:postgres (pgbouncer)"
+
+func TestStoreBehindATransactionPoolerKeepsTheContract(t *testing.T) {
+	t.Attr("dueclaim.backend", pooled)
+	testContract(t, testserver.PgBouncer(t, testserver.Postgres(t)), native, Options{})
+}
+
 // More clients than the pooler has server connections, so that the statements of
 // one client meet many of them.
 func TestBehindATransactionPooler(t *testing.T) {
+	t.Attr("dueclaim.backend", pooled)
 	url := testserver.PgBouncer(t, testserver.Postgres(t))
 	for _, d := range []driver{
 		native, standard, // what a newcomer has

@@ -76,7 +76,7 @@ func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
 }
 
 func TestConformanceOnACluster(t *testing.T) {
-	t.Attr("dueclaim.backend", "index:redis")
+	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
 	open := func(t *testing.T) redis.UniversalClient { return dialCluster(t, addrs) }
 	conform(t, open, open)
@@ -85,7 +85,7 @@ func TestConformanceOnACluster(t *testing.T) {
 // Queues spread over the masters, each with all its keys on one; wake-ups reach
 // a watcher whichever node it is connected to; junk moves within the slot.
 func TestQueuesOnEveryMasterOfACluster(t *testing.T) {
-	t.Attr("dueclaim.backend", "index:redis")
+	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
 	client := dialCluster(t, addrs)
 	used := map[string]bool{}
@@ -131,7 +131,7 @@ func TestQueuesOnEveryMasterOfACluster(t *testing.T) {
 // A slot that moves to another master answers MOVED, and ASK while it moves: the
 // client follows, also for a Take, which it must not repeat otherwise.
 func TestAQueueWhoseSlotMovesIsFollowed(t *testing.T) {
-	t.Attr("dueclaim.backend", "index:redis")
+	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
 	client := dialCluster(t, addrs)
 	queue := rand.Text()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestConformanceOnADouble(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis double")
 	conform(t, func(t *testing.T) redis.UniversalClient {
 		client, _ := double(t)
 		return client

@@ -57,6 +57,7 @@ func newIndexJunk(t *testing.T, client redis.UniversalClient, onJunk func(string
 // onEach runs a test on the stand-in and on a real server.
 func onEach(t *testing.T, run func(t *testing.T, client *redis.Client)) {
 	t.Run("double", func(t *testing.T) {
+		t.Attr("dueclaim.backend", "index:redis double")
 		client, _ := double(t)
 		run(t, client)
 	})
