@@ -13,6 +13,7 @@ import (
 // together. It ends with the process.
 var shared = map[server.Kind]func() (*server.Server, error){
 	server.Redis:    sharedServer(server.Redis),
+	server.Valkey:   sharedServer(server.Valkey),
 	server.MariaDB:  sharedServer(server.MariaDB),
 	server.MySQL:    sharedServer(server.MySQL),
 	server.Postgres: sharedServer(server.Postgres),
@@ -40,7 +41,18 @@ func locate(t testing.TB, k server.Kind) (dsn, addr string) {
 // that nobody else takes, and flush nothing.
 func Redis(t testing.TB) string {
 	t.Helper()
-	dsn, addr := locate(t, server.Redis)
+	return redisURL(t, server.Redis)
+}
+
+// Valkey is Redis on a Valkey server.
+func Valkey(t testing.TB) string {
+	t.Helper()
+	return redisURL(t, server.Valkey)
+}
+
+func redisURL(t testing.TB, k server.Kind) string {
+	t.Helper()
+	dsn, addr := locate(t, k)
 	if dsn != "" {
 		return dsn
 	}

@@ -13,7 +13,7 @@ import (
 // Kind says whether the environment asks for a kind, so that a missing one is
 // a failure and not a skip: DUECLAIM_REQUIRE names it, or CI=true.
 func Kind(k server.Kind) bool {
-	// Oracle's MySQL is not among those of CI: it comes from an archive that may be out of reach.
+	// Oracle's MySQL and Valkey are not among those of CI: they come from an archive that may be out of reach.
 	return Named(string(k)) || CI() && (k == server.Redis || k == server.MariaDB || k == server.Postgres)
 }
 

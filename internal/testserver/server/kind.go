@@ -16,6 +16,7 @@ type Kind string
 // The kinds that this package can start.
 const (
 	Redis     Kind = "redis"
+	Valkey    Kind = "valkey"
 	MariaDB   Kind = "mariadb"
 	MySQL     Kind = "mysql" // Oracle's, not MariaDB under its old name
 	Postgres  Kind = "postgres"
@@ -23,7 +24,7 @@ const (
 )
 
 // Kinds returns every kind, in the order in which they are reported.
-func Kinds() []Kind { return []Kind{Redis, MariaDB, MySQL, Postgres, PgBouncer} }
+func Kinds() []Kind { return []Kind{Redis, Valkey, MariaDB, MySQL, Postgres, PgBouncer} }
 
 // Binary is a server program as it was found on this machine.
 type Binary struct {
@@ -66,6 +67,8 @@ func recipeOf(k Kind) (recipe, error) {
 	switch k {
 	case Redis:
 		return redisRecipe(), nil
+	case Valkey:
+		return valkeyRecipe(), nil
 	case MariaDB:
 		return mariadbRecipe(), nil
 	case MySQL:

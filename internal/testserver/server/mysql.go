@@ -70,15 +70,14 @@ func mysqlArgs(b Binary, l launch) []string {
 	return append(args, "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-flush-method=nosync")
 }
 
-// MySQLRoot is where setup unpacks Oracle's MySQL beside the system.
-func MySQLRoot() string { return filepath.Join(CacheDir(), "mysqlroot") }
-
-// MySQLReason is where setup writes why MySQL could not be had.
-func MySQLReason() string { return filepath.Join(CacheDir(), "mysql-missing") }
-
 func findMySQL() (Binary, error) {
-	if b, ok := unpackedMySQL(MySQLRoot()); ok {
-		return b, nil
+	root := SidRoot(MySQL)
+	usr := filepath.Join(root, "usr")
+	if path, run, ok := unpacked(root, "usr/sbin/mysqld", usr+"/lib/mysql/private"); ok {
+		return Binary{Kind: MySQL, Path: path, Argv: append(run,
+			"--no-defaults", "--basedir="+usr, "--lc-messages-dir="+usr+"/share/mysql",
+			"--character-sets-dir="+usr+"/share/mysql/charsets", "--plugin-dir="+usr+"/lib/mysql/plugin",
+		)}, nil
 	}
 	path, err := lookPath("mysqld")
 	if err == nil {
@@ -89,27 +88,7 @@ func findMySQL() (Binary, error) {
 		}
 		err = fmt.Errorf("%s is not Oracle's", path)
 	}
-	if reason, readErr := os.ReadFile(MySQLReason()); readErr == nil {
-		return Binary{}, fmt.Errorf("%w; setup: %s", err, strings.TrimSpace(string(reason)))
-	}
-	return Binary{}, fmt.Errorf("%w; setup did not fetch it", err)
-}
-
-// unpackedMySQL finds MySQL in a folder of unpacked packages. Such a program
-// may want a newer C library than the system's, so it runs with the loader
-// that was unpacked with it.
-func unpackedMySQL(root string) (Binary, bool) {
-	path := filepath.Join(root, "usr/sbin/mysqld")
-	loaders, err := filepath.Glob(filepath.Join(root, "usr/lib/*/ld-linux-*.so.*"))
-	if _, statErr := os.Stat(path); statErr != nil || err != nil || len(loaders) == 0 {
-		return Binary{}, false
-	}
-	usr := filepath.Join(root, "usr")
-	return Binary{Kind: MySQL, Path: path, Argv: []string{
-		loaders[0], "--library-path", filepath.Dir(loaders[0]) + ":" + usr + "/lib/mysql/private", path,
-		"--no-defaults", "--basedir=" + usr, "--lc-messages-dir=" + usr + "/share/mysql",
-		"--character-sets-dir=" + usr + "/share/mysql/charsets", "--plugin-dir=" + usr + "/lib/mysql/plugin",
-	}}, true
+	return Binary{}, notFetched(MySQL, err)
 }
 
 // asRoot tells MariaDB and MySQL that to run as root is meant.

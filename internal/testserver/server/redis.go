@@ -10,11 +10,28 @@ import (
 )
 
 func redisRecipe() recipe {
+	return likeRedis(func() (Binary, error) {
+		path, err := lookPath("redis-server", "valkey-server")
+		return Binary{Kind: Redis, Path: path, Argv: []string{path}}, err
+	})
+}
+
+func valkeyRecipe() recipe {
+	return likeRedis(func() (Binary, error) {
+		if path, run, ok := unpacked(SidRoot(Valkey), "usr/bin/valkey-server"); ok {
+			return Binary{Kind: Valkey, Path: path, Argv: run}, nil
+		}
+		path, err := lookPath("valkey-server")
+		if err != nil {
+			return Binary{}, notFetched(Valkey, err)
+		}
+		return Binary{Kind: Valkey, Path: path, Argv: []string{path}}, nil
+	})
+}
+
+func likeRedis(find func() (Binary, error)) recipe {
 	return recipe{
-		find: func() (Binary, error) {
-			path, err := lookPath("redis-server", "valkey-server")
-			return Binary{Kind: Redis, Path: path, Argv: []string{path}}, err
-		},
+		find: find,
 		argv: func(b Binary, l launch) ([]string, error) {
 			args := append(b.Argv, "--port", strconv.Itoa(l.port), "--bind", "127.0.0.1", "--dir", l.dir, "--save", "")
 			if l.Durable {

@@ -1,7 +1,7 @@
 // Command setup finds the servers that the tests need, and gets what is
 // missing where it may: packages of Debian or Ubuntu when it runs as root, and
-// Oracle's MySQL, which Debian's stable release doesn't have, out of Debian
-// sid beside the system. Then it prepares a data folder template for each.
+// Oracle's MySQL and Valkey, which Debian's stable release doesn't have, out of
+// Debian sid beside the system. Then it prepares a data folder template for each.
 //
 // It ends with a line for each kind of server. The exit status is 1 only when
 // one is missing that the environment requires (DUECLAIM_REQUIRE, or CI=true).
@@ -22,9 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	installMissing(ctx)
-	if wanted(server.MySQL) {
-		fetchMySQL(ctx)
-	}
+	fetchFromSid(ctx)
 	status := 0
 	for _, k := range server.Kinds() {
 		if line, ok := report(k); ok {

@@ -12,43 +12,78 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
-// fetchMySQL gets Oracle's MySQL out of Debian sid and unpacks it beside the
-// system; nothing is installed. It never fails the run: why it could not be
-// had is kept for the tests' "NOT tested" line.
-func fetchMySQL(ctx context.Context) {
-	err := unpackMySQL(ctx, server.MySQLRoot())
-	if err == nil {
-		_ = os.Remove(server.MySQLReason()) // usually there is none
+// sidPackages are what Debian's stable release doesn't have.
+var sidPackages = map[server.Kind]string{
+	server.MySQL:  "mysql-server-core", // Oracle's
+	server.Valkey: "valkey-server",
+}
+
+// fetchFromSid gets missing servers out of Debian sid and unpacks them beside
+// the system; nothing is installed. It never fails the run: why one could not
+// be had is kept for the tests' "NOT tested" line.
+func fetchFromSid(ctx context.Context) {
+	var kinds []server.Kind
+	for _, k := range server.Kinds() {
+		if _, ok := sidPackages[k]; ok && wanted(k) {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
 		return
 	}
-	reason, _, _ := strings.Cut(err.Error(), "\n")
-	fmt.Printf("setup: Oracle's MySQL can't be had: %v\n", err)
-	if err := os.MkdirAll(server.CacheDir(), 0o755); err == nil {
-		err = os.WriteFile(server.MySQLReason(), []byte(reason), 0o644)
-		if err != nil {
-			fmt.Printf("setup: %v\n", err)
+	sid, err := openSid(ctx)
+	defer sid.close()
+	for _, k := range kinds {
+		failed := err
+		if failed == nil {
+			failed = sid.unpack(ctx, sidPackages[k], server.SidRoot(k))
 		}
+		keepReason(k, failed)
+	}
+}
+
+// keepReason writes down why a kind can't be had, or that it can.
+func keepReason(k server.Kind, failed error) {
+	if failed == nil {
+		_ = os.Remove(server.SidReason(k)) // usually there is none
+		return
+	}
+	reason, _, _ := strings.Cut(failed.Error(), "\n")
+	fmt.Printf("setup: %s can't be had: %v\n", k, failed)
+	err := os.MkdirAll(server.CacheDir(), 0o755)
+	if err == nil {
+		err = os.WriteFile(server.SidReason(k), []byte(reason), 0o644)
+	}
+	if err != nil {
+		fmt.Printf("setup: %v\n", err)
 	}
 }
 
 const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// unpackMySQL works in an apt state of its own, so that it neither needs root
-// nor touches the system's. sid moves, so no version is pinned.
-func unpackMySQL(ctx context.Context, root string) error {
+// sid is an apt state of its own, so that it neither needs root nor touches the
+// system's. sid moves, so no version is pinned.
+type sid struct {
+	work, debs string
+	env        []string
+}
+
+func (s *sid) close() { _ = os.RemoveAll(s.work) }
+
+// openSid fetches the list of packages.
+func openSid(ctx context.Context) (*sid, error) {
+	work := filepath.Join(server.CacheDir(), "aptsid")
+	s := &sid{work: work, debs: filepath.Join(work, "debs")}
 	mirror, err := debianMirror()
 	if err != nil {
-		return err
+		return s, err
 	}
-	work := filepath.Join(server.CacheDir(), "aptsid")
 	if err := os.RemoveAll(work); err != nil {
-		return err
+		return s, err
 	}
-	defer os.RemoveAll(work)
-	debs := filepath.Join(work, "debs")
 	for _, dir := range []string{"lists/partial", "cache/archives/partial", "debs/partial", "empty"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
-			return err
+			return s, err
 		}
 	}
 	conf := filepath.Join(work, "apt.conf")
@@ -62,14 +97,16 @@ Acquire::Languages "none"; Debug::NoLocking "true"; APT::Sandbox::User "";
 		os.WriteFile(filepath.Join(work, "sources.list"), fmt.Appendf(nil, "deb [signed-by=%s] %s sid main\n", debianKeys, mirror), 0o644),
 		os.WriteFile(conf, []byte(settings), 0o644))
 	if err != nil {
-		return err
+		return s, err
 	}
-	env := []string{"APT_CONFIG=" + conf, "DEBIAN_FRONTEND=noninteractive"}
-	if err := step(ctx, "fetch the package list of Debian sid", env, "apt-get", append(aptArgs("update"), "--error-on=any")...); err != nil {
-		return err
-	}
-	args := append(aptArgs("install"), "--no-install-recommends", "--download-only", "mysql-server-core")
-	if err := step(ctx, "fetch mysql-server-core and its libraries", env, "apt-get", args...); err != nil {
+	s.env = []string{"APT_CONFIG=" + conf, "DEBIAN_FRONTEND=noninteractive"}
+	return s, step(ctx, "fetch the package list of Debian sid", s.env, "apt-get", append(aptArgs("update"), "--error-on=any")...)
+}
+
+// unpack fetches a package and all that it needs, and unpacks it as root.
+func (s *sid) unpack(ctx context.Context, name, root string) error {
+	args := append(aptArgs("install"), "--no-install-recommends", "--download-only", name)
+	if err := step(ctx, "fetch "+name+" and its libraries", s.env, "apt-get", args...); err != nil {
 		return err
 	}
 	// A name of its own until it is whole.
@@ -77,15 +114,18 @@ Acquire::Languages "none"; Debug::NoLocking "true"; APT::Sandbox::User "";
 	if err := os.RemoveAll(half); err != nil {
 		return err
 	}
-	packages, err := filepath.Glob(filepath.Join(debs, "*.deb"))
+	packages, err := filepath.Glob(filepath.Join(s.debs, "*.deb"))
 	if err != nil {
 		return err
 	}
 	for _, deb := range packages {
-		if strings.Contains(filepath.Base(deb), "perl") { // only its scripts want it
-			continue
+		base := filepath.Base(deb)
+		if !strings.Contains(base, "perl") && !strings.HasPrefix(base, "systemd_") { // only scripts and services want them
+			if err := quiet(ctx, "dpkg-deb", "-x", deb, half); err != nil {
+				return err
+			}
 		}
-		if err := quiet(ctx, "dpkg-deb", "-x", deb, half); err != nil {
+		if err := os.Remove(deb); err != nil { // the next package gets what it needs by itself
 			return err
 		}
 	}
