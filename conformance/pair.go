@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ type Pair struct {
 
 // TestScheduler runs the main job on a pair: tasks are scheduled, claimed once,
 // run on time, cancelled, retried, taken over and given back. Unlike the other
-// suites it needs real time, some ten seconds.
+// suites it needs real time, some twenty seconds.
 func TestScheduler(t *testing.T, pair Pair) {
 	t.Helper()
 	testScheduler(t, pair, newSettings(nil, pair.Skip))
@@ -46,8 +47,9 @@ func testScheduler(t *testing.T, pair Pair, s settings) {
 	require.NotNil(t, pair.Index, "conformance.Pair.Index is nil")
 	require.NotNil(t, pair.Store, "conformance.Pair.Store is nil")
 	s.patience *= 3 // what these cases wait for takes time by itself
-	s.checkSkip(t, names(pairCases))
-	runCases(t, s, pairCases, func(t *testing.T, c *caseT) *pairEnv {
+	cases := schedulerCases()
+	s.checkSkip(t, names(cases))
+	runCases(t, s, cases, func(t *testing.T, c *caseT) *pairEnv {
 		if pair.Name != "" {
 			t.Attr("dueclaim.backend", "pair:"+pair.Name)
 		}
@@ -68,6 +70,8 @@ func testScheduler(t *testing.T, pair Pair, s settings) {
 		return e
 	})
 }
+
+func schedulerCases() []testCase[*pairEnv] { return slices.Concat(pairCases, pairFaults) }
 
 // processes is how many schedulers share the queue, each on handles of its own.
 const processes = 3

@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// FaultyIndex returns idx behind faults. It has the optional capabilities of
+// idx, but for hidden ones. With only losing and doubling of entries, delays,
+// repeats and lost replies it is a bad index, yet one that a scheduler must cope
+// with.
+func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
+	x := &faultyIndex{inner: idx, f: faults}
+	taker, takes := idx.(core.Taker)
+	watcher, watches := idx.(core.Watcher)
+	takes, watches = takes && !faults.opt.HideTaker, watches && !faults.opt.HideWatcher
+	t, w := faultyTaker{x, taker}, faultyWatcher{faults, watcher}
+	switch {
+	case takes && watches:
+		return struct {
+			core.TimeIndex
+			core.Taker
+			core.Watcher
+		}{x, t, w}
+	case takes:
+		return struct {
+			core.TimeIndex
+			core.Taker
+		}{x, t}
+	case watches:
+		return struct {
+			core.TimeIndex
+			core.Watcher
+		}{x, w}
+	default:
+		return x
+	}
+}
+
+type faultyIndex struct {
+	inner core.TimeIndex
+	f     *Faults
+}
+
+func (x *faultyIndex) Add(ctx context.Context, entries []core.Entry) error {
+	return x.f.call(ctx, func() error { return x.inner.Add(ctx, spare(x.f, entries)) })
+}
+
+func (x *faultyIndex) Due(ctx context.Context, now time.Time, limit int) (due []core.Entry, err error) {
+	err = x.f.call(ctx, func() (err error) { due, err = x.inner.Due(ctx, now, limit); return err })
+	if err != nil {
+		return nil, err
+	}
+	return due, nil
+}
+
+func (x *faultyIndex) Move(ctx context.Context, moves []core.Move) error {
+	return x.f.call(ctx, func() error { return x.inner.Move(ctx, moves) })
+}
+
+func (x *faultyIndex) Remove(ctx context.Context, entries []core.Entry) error {
+	return x.f.call(ctx, func() error { return x.inner.Remove(ctx, single(x.f, entries)) })
+}
+
+type faultyTaker struct {
+	x     *faultyIndex
+	inner core.Taker
+}
+
+func (t faultyTaker) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
+	err = t.x.f.call(ctx, func() (err error) {
+		taken, next, err = t.inner.Take(ctx, now, until, limit)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var again []core.Entry
+	for _, id := range taken {
+		if t.x.f.strikes(FaultDoubleEntry, t.x.f.opt.DoubleEntry) {
+			again = append(again, core.Entry{ID: id, Due: now})
+		}
+	}
+	if len(again) > 0 {
+		_ = t.x.inner.Add(ctx, again) // then it isn't doubled
+	}
+	return spare(t.x.f, taken), next, nil
+}
+
+type faultyWatcher struct {
+	f     *Faults
+	inner core.Watcher
+}
+
+func (w faultyWatcher) Watch(ctx context.Context, notify func()) error {
+	if w.f.strikes(FaultFail, w.f.opt.Fail) {
+		return ErrInjected
+	}
+	return w.inner.Watch(ctx, func() {
+		if !w.f.strikes(FaultLoseEntry, w.f.opt.LoseEntry) {
+			notify()
+		}
+	})
+}
