@@ -1,0 +1,165 @@
+package history
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// record is one history as it is played: what was drawn, what was called, and
+// what came of it.
+type record struct {
+	*rapid.T
+	steps  []string
+	broken string
+}
+
+// step notes a call that is about to be made.
+func (r *record) step(format string, args ...any) {
+	r.steps = append(r.steps, fmt.Sprintf(format, args...))
+}
+
+// fail ends the history. Rapid gets a text that is the same each time the history
+// is played, which it takes for a sign that it is the same failure.
+func (r *record) fail(format string, args ...any) {
+	r.broken = fmt.Sprintf(format, args...)
+	r.Fatalf("the answer to the last step breaks the contract")
+}
+
+// failure is what a run of histories found.
+type failure struct {
+	seed   uint64 // plays the failing history first
+	played int    // histories before it
+	small  *record
+	said   string // by rapid, where no record tells
+}
+
+func (f *failure) text(test string) string {
+	var b strings.Builder
+	if f.small == nil {
+		fmt.Fprintf(&b, "a random history failed:\n%s\n", f.said)
+	} else {
+		fmt.Fprintf(&b, "a random history was answered against the contract; the smallest one found that shows it:\n")
+		for i, step := range f.small.steps {
+			fmt.Fprintf(&b, "  %2d  %s\n", i+1, step)
+		}
+		fmt.Fprintf(&b, "%s\n", f.small.broken)
+	}
+	fmt.Fprintf(&b, "It was history %d of the run. To play it again, as the first one:\n  go test -run '%s' -rapid.seed=%d", f.played+1, pattern(test), f.seed)
+	return b.String()
+}
+
+// pattern is what -run takes to choose this one test.
+func pattern(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// rapidFlags guards rapid's settings, which are flags of the process: rapid has no
+// other way to set them.
+var rapidFlags sync.Mutex
+
+// search has rapid play histories until one fails, and then make that one smaller.
+// It returns nil where all were right.
+func search(name string, seed uint64, o Options, play func(*record)) *failure {
+	rapidFlags.Lock()
+	defer rapidFlags.Unlock()
+	histories, steps := o.histories(false), o.steps()
+	if testing.Short() { // rapid would play fewer still
+		histories, steps = histories*5, steps*2
+	}
+	set := map[string]string{
+		"rapid.seed": strconv.FormatUint(seed, 10), "rapid.checks": strconv.Itoa(histories), "rapid.steps": strconv.Itoa(steps),
+		"rapid.nofailfile": "true", // the seed is enough, and no file is left behind in the package
+	}
+	if o.shrink != 0 {
+		set["rapid.shrinktime"] = o.shrink.String()
+	}
+	for flagName, value := range set {
+		f := flag.Lookup(flagName)
+		old := f.Value.String()
+		if err := flag.Set(flagName, value); err != nil {
+			panic(err)
+		}
+		defer func() { _ = f.Value.Set(old) }()
+	}
+
+	found := &failure{seed: seed}
+	tb := &quiet{name: name}
+	tb.run(func() {
+		rapid.Check(tb, func(t *rapid.T) {
+			r := &record{T: t}
+			ended := false
+			defer func() {
+				switch {
+				case r.broken != "":
+					if found.small == nil || len(r.steps) <= len(found.small.steps) {
+						found.small = r
+					}
+				case ended && found.small == nil:
+					found.played++
+				}
+			}()
+			play(r)
+			ended = true
+		})
+	})
+	if !tb.failed {
+		return nil
+	}
+	found.said = strings.Join(tb.said, "\n")
+	if match := seedSaid.FindStringSubmatch(found.said); match != nil {
+		found.seed, _ = strconv.ParseUint(match[1], 10, 64)
+	}
+	return found
+}
+
+// seedSaid finds the seed of the failing history, which differs from the run's.
+var seedSaid = regexp.MustCompile(`-rapid\.seed=(\d+)`)
+
+// quiet is a rapid.TB that keeps what it is told to itself: the failure is told
+// in our words, or is what a test of the suite itself hopes for.
+type quiet struct {
+	name   string
+	failed bool
+	said   []string
+}
+
+var _ rapid.TB = (*quiet)(nil)
+
+// stopped is what FailNow panics with.
+type stopped struct{}
+
+// run calls f until it returns or calls FailNow.
+func (q *quiet) run(f func()) {
+	defer func() {
+		if p := recover(); p != nil && p != (stopped{}) {
+			panic(p)
+		}
+	}()
+	f()
+}
+
+func (q *quiet) Helper()                   {}
+func (q *quiet) Name() string              { return q.name }
+func (q *quiet) Logf(string, ...any)       {}
+func (q *quiet) Log(...any)                {}
+func (q *quiet) Skipf(string, ...any)      { q.SkipNow() }
+func (q *quiet) Skip(...any)               { q.SkipNow() }
+func (q *quiet) SkipNow()                  { panic(stopped{}) }
+func (q *quiet) Errorf(f string, a ...any) { q.Error(fmt.Sprintf(f, a...)) }
+func (q *quiet) Error(a ...any)            { q.said, q.failed = append(q.said, fmt.Sprint(a...)), true }
+func (q *quiet) Fatalf(f string, a ...any) { q.Fatal(fmt.Sprintf(f, a...)) }
+func (q *quiet) Fatal(a ...any)            { q.Error(a...); q.FailNow() }
+func (q *quiet) FailNow()                  { q.failed = true; panic(stopped{}) }
+func (q *quiet) Fail()                     { q.failed = true }
+func (q *quiet) Failed() bool              { return q.failed }

@@ -1,0 +1,205 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/conformance/internal/naive"
+	"github.com/dueclaim/dueclaim/core"
+	"pgregory.net/rapid"
+)
+
+// The rule of a model test, as the table of backends and rules has it.
+const modelRule = "Each call of a random history is answered as the plainest right implementation answers it, and leaves the same state."
+
+// TestIndex plays random histories on a TimeIndex, as a subtest of t.
+func TestIndex(t *testing.T, index conformance.Index, o Options) {
+	t.Helper()
+	t.Run("history/model", func(t *testing.T) {
+		t.Attr("dueclaim.group", "history")
+		t.Attr("dueclaim.rule", modelRule)
+		report(t, o, func(seed uint64) *failure { return searchIndex(t, index, seed, o) })
+	})
+}
+
+// report runs a search and tells what it found.
+func report(t *testing.T, o Options, run func(seed uint64) *failure) {
+	t.Helper()
+	start := seed()
+	t.Logf("%d random histories of %d steps on the average, seed %d (again: -rapid.seed=%d)", o.histories(false), o.steps(), start, start)
+	if f := run(start); f != nil {
+		t.Fatal(f.text(t.Name()))
+	}
+}
+
+func searchIndex(t *testing.T, index conformance.Index, seed uint64, o Options) *failure {
+	return search(t.Name(), seed, o, func(r *record) {
+		first := index.New(t)
+		peer := first
+		if index.Peer != nil {
+			peer = index.Peer(t, first)
+		}
+		x := &indexRun{record: r, pools: drawPools(r.T), t: t, handles: []core.TimeIndex{first, peer}, right: naive.NewIndex("")}
+		actions := map[string]func(*rapid.T){
+			"": x.look, "add": x.add, "add more": x.add, "due": x.due, "move": x.move, "remove": x.remove,
+		}
+		if index.Provides.Taker {
+			actions["take"], actions["take more"] = x.take, x.take
+		}
+		r.Repeat(actions)
+	})
+}
+
+// indexRun is a history of an index.
+type indexRun struct {
+	*record
+	pools
+	t       *testing.T
+	handles []core.TimeIndex
+	right   *naive.Index
+}
+
+// at chooses the handle and the context of a call.
+func (x *indexRun) at(t *rapid.T) (idx core.TimeIndex, ctx context.Context, who string) {
+	i := rapid.IntRange(0, 1).Draw(t, "handle")
+	return x.handles[i], callContext(t, x.t), [...]string{"first", "peer"}[i]
+}
+
+// callContext is now and then one that is done: the call must then fail and do nothing.
+func callContext(t *rapid.T, test *testing.T) context.Context {
+	if !chance(t, "ctx is done", 20) {
+		return test.Context()
+	}
+	ctx, cancel := context.WithCancel(test.Context())
+	cancel()
+	return ctx
+}
+
+// refused checks the answer to a call whose ctx was done, and says whether it was.
+func (r *record) refused(ctx context.Context, err error) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	if err == nil {
+		r.fail("got no error, want one: the ctx was done before the call")
+	}
+	return true
+}
+
+// unchanged fails where a call wrote to its argument or put it into another order.
+func unchanged[T any](r *record, was, is []T, show func(T) string) {
+	if w, i := list(was, show), list(is, show); w != i {
+		r.fail("the call changed its argument, which is the caller's:\n got  %s\n want %s", i, w)
+	}
+}
+
+// same fails where an answer differs from the right one.
+func same[T any](r *record, what string, want, got []T, show func(T) string) {
+	if w, g := list(want, show), list(got, show); w != g {
+		r.fail("%s:\n got  %s\n want %s", what, g, w)
+	}
+}
+
+func (x *indexRun) entries(t *rapid.T) []core.Entry {
+	entries := []core.Entry{}
+	for _, id := range some(t, "ids", x.ids, rapid.ID[core.ID]) {
+		entries = append(entries, core.Entry{ID: id, Due: x.pools.due(t)})
+	}
+	return entries
+}
+
+// standing returns entries of which some are as the index has them.
+func (x *indexRun) standing(t *rapid.T) []core.Entry {
+	now, _ := x.right.Due(context.Background(), endOfTime, 100)
+	all := slices.Concat(now, now)
+	for _, id := range x.ids {
+		all = append(all, core.Entry{ID: id, Due: x.pools.due(t)})
+	}
+	return some(t, "entries", all, idOf)
+}
+
+func (x *indexRun) add(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	entries := x.entries(t)
+	x.step("%s: Add%s(%s)", who, showDone(ctx), list(entries, showEntry))
+	arg := slices.Clone(entries)
+	err := idx.Add(ctx, arg)
+	unchanged(x.record, entries, arg, showEntry)
+	if !x.refused(ctx, err) {
+		x.mustNot(err)
+		_ = x.right.Add(ctx, entries)
+	}
+}
+
+func (r *record) mustNot(err error) {
+	if err != nil {
+		r.fail("got error: %v", err)
+	}
+}
+
+func (x *indexRun) move(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	moves := []core.Move{}
+	for _, entry := range x.standing(t) {
+		moves = append(moves, core.Move{ID: entry.ID, From: entry.Due, To: x.pools.due(t)})
+	}
+	x.step("%s: Move%s(%s)", who, showDone(ctx), list(moves, showMove))
+	arg := slices.Clone(moves)
+	err := idx.Move(ctx, arg)
+	unchanged(x.record, moves, arg, showMove)
+	if !x.refused(ctx, err) {
+		x.mustNot(err)
+		_ = x.right.Move(ctx, moves)
+	}
+}
+
+func (x *indexRun) remove(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	entries := x.standing(t)
+	x.step("%s: Remove%s(%s)", who, showDone(ctx), list(entries, showEntry))
+	arg := slices.Clone(entries)
+	err := idx.Remove(ctx, arg)
+	unchanged(x.record, entries, arg, showEntry)
+	if !x.refused(ctx, err) {
+		x.mustNot(err)
+		_ = x.right.Remove(ctx, entries)
+	}
+}
+
+func (x *indexRun) due(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	now, limit := x.pools.due(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	x.step("%s: Due%s(%s, %d)", who, showDone(ctx), stamp(now), limit)
+	got, err := idx.Due(ctx, now, limit)
+	if !x.refused(ctx, err) {
+		x.mustNot(err)
+		want, _ := x.right.Due(ctx, now, limit)
+		same(x.record, "entries", want, got, showEntry)
+	}
+}
+
+func (x *indexRun) take(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	now, limit := x.pools.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	until := x.after(t, now)
+	x.step("%s: Take%s(now %s, until %s, %d)", who, showDone(ctx), stamp(now), stamp(until), limit)
+	got, next, err := idx.(core.Taker).Take(ctx, now, until, limit)
+	if !x.refused(ctx, err) {
+		x.mustNot(err)
+		want, wantNext, _ := x.right.Take(ctx, now, until, limit)
+		same(x.record, "taken", want, got, showID)
+		same(x.record, "next", []time.Time{wantNext}, []time.Time{next}, stamp)
+	}
+}
+
+// look compares all entries, as the peer sees them.
+func (x *indexRun) look(*rapid.T) {
+	ctx := x.t.Context()
+	got, err := x.handles[1].Due(ctx, endOfTime, 1_000)
+	x.mustNot(err)
+	want, _ := x.right.Due(ctx, endOfTime, 1_000)
+	same(x.record, "entries in the index afterwards", want, got, showEntry)
+}

@@ -1,0 +1,70 @@
+package history
+
+import (
+	"cmp"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Options say how much to play. The zero value suits a backend on a server of its
+// own: a few seconds under the race detector.
+type Options struct {
+	// Histories is how many are played, 0 for the default: 20, and 300 when the
+	// environment has DUECLAIM_STRESS. New is called once for each (and again for
+	// each try to make a failing one smaller), and what it opens stays open until the
+	// end of the test: let it share one client and return an index or a store on a
+	// queue of its own.
+	Histories int
+	// Steps is how many calls a history has on the average, 0 for the default of 40,
+	// or of 50 InProcess.
+	Steps int
+	// InProcess says that a call costs microseconds. The default of Histories is
+	// then 200, and 10,000 with DUECLAIM_STRESS; of concurrent histories, which cost
+	// more to check than to play, 100 and 2,000.
+	InProcess bool
+
+	shrink time.Duration // how long to make a failing history smaller; 0: as rapid's flag has it
+}
+
+func (o Options) histories(concurrent bool) int {
+	usual := 20
+	switch stress := os.Getenv("DUECLAIM_STRESS") != ""; {
+	case !o.InProcess && stress:
+		usual = 300
+	case o.InProcess && concurrent && stress:
+		usual = 2_000
+	case o.InProcess && concurrent:
+		usual = 100
+	case o.InProcess && stress:
+		usual = 10_000
+	case o.InProcess:
+		usual = 200
+	}
+	n := cmp.Or(o.Histories, usual)
+	if testing.Short() {
+		n = max(1, n/5)
+	}
+	return n
+}
+
+func (o Options) steps() int {
+	usual := 40
+	if o.InProcess {
+		usual = 50
+	}
+	return cmp.Or(o.Steps, usual)
+}
+
+// seed returns the one to start from: that of -rapid.seed, else a new one.
+func seed() uint64 {
+	if f := flag.Lookup("rapid.seed"); f != nil {
+		if n, err := strconv.ParseUint(f.Value.String(), 0, 64); err == nil && n != 0 {
+			return n
+		}
+	}
+	return uint64(rand.Uint32()) + 1
+}

@@ -1,0 +1,229 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"pgregory.net/rapid"
+)
+
+func (s *storeRun) claimNew(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	c := claimCall{ids: some(t, "ids", s.ids, rapid.ID), lease: core.Lease{Holder: s.unique("h", "H"), Now: s.now(t)}}
+	c.lease.DueBy = c.lease.Now
+	if chance(t, "due by another time", 2) {
+		c.lease.DueBy = s.due(t)
+	}
+	c.lease.Until = s.after(t, c.lease.Now)
+	if ctx.Err() == nil {
+		s.claims = append(s.claims, c)
+	}
+	s.claim(ctx, h, who, c)
+}
+
+// claimAgain repeats a claim, with the same arguments, whatever came in between.
+func (s *storeRun) claimAgain(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	if len(s.claims) > 0 {
+		s.claim(ctx, h, who, pick(t, "claim", s.claims))
+	}
+}
+
+func (s *storeRun) claim(ctx context.Context, h core.Claimer, who string, c claimCall) {
+	s.step("%s: Claim%s(%s; %s)", who, showDone(ctx), list(c.ids, showID), showLease(c.lease))
+	arg := slices.Clone(c.ids)
+	got, err := h.Claim(ctx, arg, c.lease)
+	unchanged(s.record, c.ids, arg, showID)
+	if s.refused(ctx, err) {
+		return
+	}
+	s.mustNot(err)
+	want, _ := s.right.Claim(ctx, c.ids, c.lease)
+	same(s.record, "verdicts", want, got, showClaimed)
+	for i := range want {
+		if want[i].Verdict == core.Granted {
+			s.granted(want[i].Grant, got[i].Grant)
+			scribble(got[i].Task)
+		}
+	}
+}
+
+// granted checks the token: a repeat finds the one it was given, a new grant has a
+// higher one than all before.
+func (s *storeRun) granted(right, tested core.Grant) {
+	for _, p := range s.grants {
+		if p.right == right {
+			if p.tested != tested {
+				s.fail("the repeat found the grant %s; the first call was given %s", showGrant(tested), showGrant(p.tested))
+			}
+			return
+		}
+	}
+	if high, any := s.highest[right.ID]; any && tested.Token <= high {
+		s.fail("the new grant is %s; want a token above %d, which an earlier grant of the id has", showGrant(tested), high)
+	}
+	if floor, any := s.floor[right.ID]; any && tested.Token <= floor {
+		s.fail("the new grant is %s; want a token above %d, the Call.Now of the insert", showGrant(tested), floor)
+	}
+	s.highest[right.ID] = tested.Token
+	s.rescheduled[right.ID] = false
+	s.grants = append(s.grants, pair{right, tested})
+}
+
+// someGrants chooses grants of different ids: mostly the newest of each, also
+// older ones, and such as were never given. Made-up ones are put together from parts
+// that were, which means the same to both stores.
+func (s *storeRun) someGrants(t *rapid.T) []pair {
+	newest := map[core.ID]pair{}
+	for _, g := range s.grants {
+		newest[g.right.ID] = g
+	}
+	choice := slices.Clone(s.grants)
+	for _, g := range s.grants {
+		if newest[g.right.ID] == g {
+			choice = append(choice, g, g)
+		}
+	}
+	chosen := some(t, "grants", choice, func(p pair) core.ID { return p.right.ID })
+	for i, g := range chosen {
+		switch rapid.IntRange(0, 9).Draw(t, "made up") {
+		case 8:
+			other := swapCase(g.right.Holder)
+			chosen[i].right.Holder, chosen[i].tested.Holder = other, other
+		case 9:
+			other := pick(t, "holder", s.grants).right.Holder
+			chosen[i].right.Holder, chosen[i].tested.Holder = other, other
+		}
+	}
+	return chosen
+}
+
+func swapCase(s string) string {
+	if lower := strings.ToLower(s); lower != s {
+		return lower
+	}
+	return strings.ToUpper(s)
+}
+
+func (s *storeRun) extend(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	chosen, until := s.someGrants(t), s.due(t)
+	var right, tested []core.Grant
+	for _, p := range chosen {
+		right, tested = append(right, p.right), append(tested, p.tested)
+	}
+	s.step("%s: Extend%s(%s, until %s)", who, showDone(ctx), list(tested, showGrant), stamp(until))
+	arg := slices.Clone(tested)
+	got := h.Extend(ctx, arg, until)
+	unchanged(s.record, tested, arg, showGrant)
+	if !s.refused(ctx, got) {
+		s.sameRefusals(s.right.Extend(ctx, right, until), got)
+	}
+}
+
+type settlement struct {
+	pair
+	outcome core.Outcome
+	due     time.Time
+}
+
+func (s *storeRun) settle(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	var items []settlement
+	for _, p := range s.someGrants(t) {
+		x := settlement{pair: p, outcome: core.Outcome(rapid.IntRange(int(core.Done), int(core.Released)).Draw(t, "outcome"))}
+		if x.outcome == core.Retry || x.outcome == core.Released {
+			x.due = s.due(t)
+		}
+		items = append(items, x)
+	}
+	s.settleAll(ctx, h, who, s.now(t), items)
+}
+
+func (s *storeRun) settleAll(ctx context.Context, h core.Claimer, who string, now time.Time, items []settlement) {
+	var right, tested []core.Settlement
+	for _, x := range items {
+		st := core.Settlement{Outcome: x.outcome, Due: x.due}
+		if x.outcome == core.Retry || x.outcome == core.DeadLetter {
+			st.Err = "it's \"no\" good\\ \u00e9"
+		}
+		st.Grant = x.right
+		right = append(right, st)
+		st.Grant = x.tested
+		tested = append(tested, st)
+	}
+	s.step("%s: Settle%s(now %s, %s)", who, showDone(ctx), stamp(now), list(tested, showSettlement))
+	arg := slices.Clone(tested)
+	got := h.Settle(ctx, now, arg)
+	unchanged(s.record, tested, arg, showSettlement)
+	if s.refused(ctx, got) {
+		return
+	}
+	want := s.right.Settle(ctx, now, right)
+	s.sameRefusals(want, s.excused(items, want, got))
+	s.deleted = s.deleted || !s.keeps
+}
+
+// excused is got without the refusals that the contract allows. Free: whether a
+// repeat still finds its task settled after a Reschedule changed it; either way it
+// changes nothing.
+func (s *storeRun) excused(items []settlement, want, got error) error {
+	g, ok := showItems(got)
+	if !ok || len(g) == 0 {
+		return got
+	}
+	w, _ := showItems(want)
+	return core.NewBatchError(slices.DeleteFunc(slices.Clone(g), func(x core.ItemError) bool {
+		expected := slices.ContainsFunc(w, func(y core.ItemError) bool { return y.Index == x.Index })
+		known := x.Index >= 0 && x.Index < len(items)
+		return !expected && known && s.rescheduled[items[x.Index].right.ID] && sentinel(x.Err) == sentinel(core.ErrLeaseLost)
+	}))
+}
+
+func (s *storeRun) waiting(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	now, before, limit := s.now(t), s.due(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	var after core.Entry
+	if chance(t, "after an entry", 2) {
+		after = core.Entry{ID: pick(t, "after id", s.ids), Due: s.due(t)}
+	}
+	s.step("%s: Waiting%s(now %s, after %s, before %s, %d)", who, showDone(ctx), stamp(now), showEntry(after), stamp(before), limit)
+	got, err := h.Waiting(ctx, now, after, before, limit)
+	if !s.refused(ctx, err) {
+		s.mustNot(err)
+		want, _ := s.right.Waiting(ctx, now, after, before, limit)
+		same(s.record, "waiting rows", want, got, showEntry)
+	}
+}
+
+// pages reads all that waits, a page after the other.
+func (s *storeRun) pages(t *rapid.T) {
+	i := rapid.IntRange(0, 1).Draw(t, "handle")
+	before := endOfTime
+	if chance(t, "bounded", 2) {
+		before = s.due(t)
+	}
+	s.comparePages(s.handles[i], s.now(t), before, rapid.IntRange(1, 4).Draw(t, "page"))
+}
+
+func (s *storeRun) comparePages(h core.Claimer, now, before time.Time, page int) {
+	s.step("pages of %d of Waiting(now %s, before %s)", page, stamp(now), stamp(before))
+	ctx := s.t.Context()
+	want, _ := s.right.Waiting(ctx, now, core.Entry{}, before, 1_000)
+	var got []core.Entry
+	for after := (core.Entry{}); len(got) <= len(want); after = got[len(got)-1] {
+		entries, err := h.Waiting(ctx, now, after, before, page)
+		s.mustNot(err)
+		if len(entries) > page {
+			s.fail("got a page of %d rows, want at most %d", len(entries), page)
+		}
+		got = append(got, entries...)
+		if len(entries) < page {
+			break
+		}
+	}
+	same(s.record, "waiting rows, from all pages", want, got, showEntry)
+}

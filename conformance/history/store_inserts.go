@@ -1,0 +1,192 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+	"pgregory.net/rapid"
+)
+
+// callNow draws the Call.Now of an Insert. Free: after a deletion tokens rise only
+// as long as the store's clock does, so that from then on each Now is later than
+// all tokens given; while no row has gone, it may well step back.
+func (s *storeRun) callNow(t *rapid.T) time.Time {
+	s.serial++
+	if !s.deleted && chance(t, "clock steps back", 4) {
+		return s.base
+	}
+	return s.base.Add(time.Duration(s.serial) * time.Hour)
+}
+
+var (
+	kinds    = []string{"", "mail", "Mail", "mail "}
+	payloads = []string{"", "payload", "\x00a\x00", "'\"\\%\xff"}
+)
+
+func (s *storeRun) tasks(t *rapid.T, ids []core.ID) []core.Task {
+	tasks := []core.Task{}
+	for _, id := range some(t, "ids", ids, rapid.ID[core.ID]) {
+		tasks = append(tasks, core.Task{
+			ID: id, Kind: pick(t, "kind", kinds), Payload: []byte(pick(t, "payload", payloads)), Meta: []byte(pick(t, "meta", payloads)),
+			Due: s.due(t), MaxAttempts: rapid.IntRange(0, 2).Draw(t, "max attempts"),
+		})
+	}
+	return tasks
+}
+
+func cloneTasks(tasks []core.Task) []core.Task {
+	clone := slices.Clone(tasks)
+	for i := range clone {
+		clone[i].Payload, clone[i].Meta = bytes.Clone(clone[i].Payload), bytes.Clone(clone[i].Meta)
+	}
+	return clone
+}
+
+// scribble writes over what a task's sender or receiver may write to.
+func scribble(task core.Task) {
+	for _, b := range [][]byte{task.Payload, task.Meta} {
+		for i := range b {
+			b[i] = '!'
+		}
+	}
+}
+
+func (s *storeRun) insertNew(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	c := insertCall{id: s.unique("c", "C"), now: s.callNow(t), tasks: s.tasks(t, s.ids)}
+	if ctx.Err() == nil {
+		s.calls = append(s.calls, c)
+	}
+	s.insert(ctx, h, who, c, false)
+}
+
+// insertAgain repeats a call, some with a later Now.
+func (s *storeRun) insertAgain(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	if len(s.calls) == 0 {
+		return
+	}
+	c := pick(t, "call", s.calls)
+	if s.deleted || chance(t, "later", 2) { // Free: see callNow
+		s.serial++
+		c.now = s.base.Add(time.Duration(s.serial) * time.Hour)
+	}
+	s.insert(ctx, h, who, c, true)
+}
+
+func (s *storeRun) insert(ctx context.Context, h core.Claimer, who string, c insertCall, again bool) {
+	call := core.Call{ID: c.id, Now: c.now}
+	s.step("%s: Insert%s(call %s, now %s, %s)", who, showDone(ctx), call.ID, stamp(call.Now), list(c.tasks, showTask))
+	arg := cloneTasks(c.tasks)
+	got := h.(core.Store).Insert(ctx, call, arg)
+	unchanged(s.record, c.tasks, arg, showTask)
+	for _, task := range arg {
+		scribble(task)
+	}
+	if s.refused(ctx, got) {
+		return
+	}
+	want := s.right.Insert(ctx, call, cloneTasks(c.tasks))
+	s.sameRefusals(want, got)
+	if again { // what it made, if anything, has the floor of its first try
+		return
+	}
+	failed, _ := showItems(want)
+	for i, task := range c.tasks {
+		if !slices.ContainsFunc(failed, func(f core.ItemError) bool { return f.Index == i }) {
+			s.floor[task.ID] = call.Now.UnixMilli()
+		}
+	}
+}
+
+// put makes rows of tasks in the way of a Claimer's users.
+func (s *storeRun) put(t *rapid.T) {
+	ids := slices.DeleteFunc(slices.Clone(s.ids), func(id core.ID) bool { return s.putIDs[id] })
+	tasks := s.tasks(t, ids)
+	if len(tasks) == 0 {
+		return
+	}
+	s.step("Put(%s)", list(tasks, showTask))
+	for _, task := range tasks {
+		s.putIDs[task.ID] = true
+	}
+	s.putNew(cloneTasks(tasks))
+	if err := s.right.Insert(s.t.Context(), core.Call{ID: s.unique("c", "C"), Now: s.base}, cloneTasks(tasks)); err != nil {
+		s.fail("the right store: %v", err)
+	}
+}
+
+func (s *storeRun) cancel(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	s.cancelAll(ctx, h, who, s.now(t), some(t, "ids", s.ids, rapid.ID))
+}
+
+func (s *storeRun) cancelAll(ctx context.Context, h core.Claimer, who string, now time.Time, ids []core.ID) {
+	s.step("%s: Cancel%s(now %s, %s)", who, showDone(ctx), stamp(now), list(ids, showID))
+	arg := slices.Clone(ids)
+	got, err := h.(core.Store).Cancel(ctx, now, arg)
+	unchanged(s.record, ids, arg, showID)
+	if s.refused(ctx, err) {
+		return
+	}
+	s.mustNot(err)
+	want, _ := s.right.Cancel(ctx, now, ids)
+	same(s.record, "fates", want, got, showFate)
+	s.deleted = s.deleted || !s.keeps
+}
+
+func (s *storeRun) reschedule(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	var moves []core.Move
+	waiting, _ := s.right.Waiting(context.Background(), endOfTime, core.Entry{}, endOfTime, 100)
+	for _, id := range some(t, "ids", s.ids, rapid.ID) {
+		m := core.Move{ID: id, To: s.due(t)}
+		is := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.ID == id })
+		switch from := rapid.IntRange(0, 3).Draw(t, "from"); {
+		case from == 1:
+			m.From = s.due(t)
+		case from > 1 && is >= 0:
+			m.From = waiting[is].Due
+		}
+		moves = append(moves, m)
+	}
+	now := s.now(t)
+	s.step("%s: Reschedule%s(now %s, %s)", who, showDone(ctx), stamp(now), list(moves, showMove))
+	arg := slices.Clone(moves)
+	got := h.(core.Store).Reschedule(ctx, now, arg)
+	unchanged(s.record, moves, arg, showMove)
+	if s.refused(ctx, got) {
+		return
+	}
+	s.sameRefusals(s.right.Reschedule(ctx, now, moves), got)
+	for _, m := range moves {
+		s.rescheduled[m.ID] = true
+	}
+}
+
+// purge deletes all that may go, some at a time. Free: which rows go first.
+func (s *storeRun) purge(t *rapid.T) {
+	h, ctx, who := s.at(t)
+	before, limit := s.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	if ctx.Err() != nil {
+		s.step("%s: Purge with a ctx that is done", who)
+		_, err := h.(core.Purger).Purge(ctx, before, limit)
+		s.refused(ctx, err)
+		return
+	}
+	left, _ := s.right.Purge(ctx, before, 1_000)
+	for ends := false; !ends; {
+		s.step("%s: Purge(before %s, %d)", who, stamp(before), limit)
+		got, err := h.(core.Purger).Purge(ctx, before, limit)
+		s.mustNot(err)
+		if want := min(limit, left); got != want {
+			s.fail("rows purged: got %d, want %d", got, want)
+		}
+		s.deleted = s.deleted || got > 0
+		ends = left == 0
+		left -= got
+	}
+}
