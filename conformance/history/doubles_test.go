@@ -68,7 +68,7 @@ func naiveStore(bug string, deletes bool) conformance.Store {
 
 // hunt looks longer than for a backend that is thought to be right, and doesn't
 // spend time on smaller histories.
-var hunt = Options{Histories: 20_000, InProcess: true, shrink: time.Nanosecond}
+var hunt = Options{Histories: 2_000, InProcess: true, shrink: time.Nanosecond}
 
 func caught(t *testing.T, kind string, bugs []string, search func(t *testing.T, bug string) *failure) {
 	n := 0

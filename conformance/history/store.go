@@ -83,7 +83,8 @@ type storeRun struct {
 
 	calls  []insertCall
 	claims []claimCall
-	serial int
+	names  map[string]int // how many were made up so far
+	clock  int            // hours, for Call.Now
 	grants []pair
 	// highest and floor are what the next grant's token must be above: every
 	// earlier one of the id, and the Call.Now of the Insert that made the row.
@@ -114,7 +115,7 @@ func newStoreRun(t *testing.T, r *record, keeps bool, first, peer core.Claimer) 
 	right.Deletes = !keeps
 	return &storeRun{
 		record: r, pools: drawPools(r.T), t: t, handles: []core.Claimer{first, peer}, right: right, keeps: keeps,
-		putIDs: map[core.ID]bool{}, highest: map[core.ID]int64{}, floor: map[core.ID]int64{}, rescheduled: map[core.ID]bool{},
+		names: map[string]int{}, putIDs: map[core.ID]bool{}, highest: map[core.ID]int64{}, floor: map[core.ID]int64{}, rescheduled: map[core.ID]bool{},
 	}
 }
 
@@ -135,11 +136,9 @@ func (s *storeRun) at(t *rapid.T) (c core.Claimer, ctx context.Context, who stri
 
 // unique returns a new name that differs only in case from the one before or after.
 func (s *storeRun) unique(small, large string) string {
-	s.serial++
-	if s.serial%2 == 0 {
-		return fmt.Sprint(small, s.serial/2)
-	}
-	return fmt.Sprint(large, (s.serial+1)/2)
+	n := s.names[small]
+	s.names[small]++
+	return [...]string{small, large}[n%2] + fmt.Sprint(n/2)
 }
 
 // sameRefusals compares the failed items of two answers.

@@ -14,11 +14,11 @@ import (
 // as long as the store's clock does, so that from then on each Now is later than
 // all tokens given; while no row has gone, it may well step back.
 func (s *storeRun) callNow(t *rapid.T) time.Time {
-	s.serial++
+	s.clock++
 	if !s.deleted && chance(t, "clock steps back", 4) {
 		return s.base
 	}
-	return s.base.Add(time.Duration(s.serial) * time.Hour)
+	return s.base.Add(time.Duration(s.clock) * time.Hour)
 }
 
 var (
@@ -71,8 +71,8 @@ func (s *storeRun) insertAgain(t *rapid.T) {
 	}
 	c := pick(t, "call", s.calls)
 	if s.deleted || chance(t, "later", 2) { // Free: see callNow
-		s.serial++
-		c.now = s.base.Add(time.Duration(s.serial) * time.Hour)
+		s.clock++
+		c.now = s.base.Add(time.Duration(s.clock) * time.Hour)
 	}
 	s.insert(ctx, h, who, c, true)
 }
