@@ -22,7 +22,7 @@ type sqlFault struct {
 func anyStep(SQLStep) bool { return true }
 
 // readsRows: a query whose rows are on their way when the connection dies.
-func readsRows(step SQLStep) bool { return step.Do == SQLQuery && step.Err == nil }
+func readsRows(step SQLStep) bool { return step.Do == SQLQuery && step.Err == nil && !step.OneRow }
 
 const (
 	sqlNoSuccess = "the call returns an error that is no success and no *BatchError, through which errors.Is finds the driver's; nothing more is sent but a rollback, nothing stays open, and a repeat succeeds."

@@ -62,6 +62,9 @@ type SQLStep struct {
 	Err error
 	// AfterRows: Err comes behind the rows, when the last one has been read.
 	AfterRows bool
+	// OneRow marks a query of which one row is read and nothing behind it, as
+	// QueryRow does; that is right only for one that changes nothing.
+	OneRow bool
 	// Once marks what a store asks until it has been answered once, and then no
 	// more: a look at the server's version, say. It doesn't count as a cost.
 	Once bool

@@ -1,0 +1,115 @@
+package mysqlclaim_test
+
+import (
+	"maps"
+
+	"github.com/dueclaim/dueclaim/conformance"
+)
+
+// The grants of the scenarios as tables of literals.
+const (
+	grantsAB  = "SELECT _binary'a' AS id, 42 AS token, _binary'holder-1' AS holder UNION ALL SELECT _binary'b', 8, _binary'holder-1'"
+	grantsABC = grantsAB + " UNION ALL SELECT _binary'c', 5, _binary'holder-1'"
+	grantA    = "SELECT _binary'a' AS id, 42 AS token, _binary'holder-1' AS holder"
+)
+
+// Rows that run under these grants, and what else may have become of b.
+var (
+	runsA      = row{"a", "running", ms(-1000), 42, "holder-1", ms(30000), "call-0"}
+	runsB      = row{"b", "running", ms(-500), 8, "holder-1", ms(30000), "call-0"}
+	doneA      = row{"a", "done", 0, 42, "holder-1", 0, "call-0"}
+	doneB      = row{"b", "done", 0, 8, "holder-1", 0, "call-0"}
+	newerB     = row{"b", "running", ms(-500), 9, "holder-0", ms(9000), "call-0"}
+	cancelledB = row{"b", "cancelled", 0, 8, "holder-1", ms(30000), "call-0"}
+)
+
+func extend(changed int64, grants string, n int) conformance.SQLStep {
+	return changes(changed, "UPDATE "+held("b.id", grants, n, " AND b.lease_until < T+60000")+" SET t.lease_until = T+60000")
+}
+
+var extends = map[string][]conformance.SQLStep{
+	"extend/all": script(extend(2, grantsAB, 2)),
+	"extend/repeat": script(
+		extend(0, grantsAB, 2),
+		readBack("_binary'a', _binary'b'",
+			row{"a", "running", ms(-1000), 42, "holder-1", ms(60000), "call-0"},
+			row{"b", "running", ms(-500), 8, "holder-1", ms(60000), "call-0"})),
+	"extend/lost": script(
+		extend(1, grantsABC, 3),
+		readBack("_binary'a', _binary'b', _binary'c'", row{"a", "running", ms(-1000), 42, "holder-1", ms(60000), "call-0"}, newerB)),
+	"extend/busy": script(
+		extend(1, grantsAB, 2),
+		readBack("_binary'a', _binary'b'", row{"a", "running", ms(-1000), 42, "holder-1", ms(60000), "call-0"}, runsB)),
+}
+
+func finish(changed int64, grants string, n int) conformance.SQLStep {
+	return changes(changed, "UPDATE "+held("b.id", grants, n, "")+" SET t.status = 'done', t.due = NULL, t.lease_until = 0, t.finished_at = T+100")
+}
+
+var (
+	retryA = changes(1, "UPDATE "+held("b.id, v.due, v.err", "SELECT _binary'a' AS id, 42 AS token, _binary'holder-1' AS holder, T+5000 AS due, _binary'it failed' AS err", 1, "")+
+		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.lease_until = 0, t.last_error = was.err")
+	retryB = changes(1, "UPDATE "+held("b.id, v.due, v.err", "SELECT _binary'b' AS id, 8 AS token, _binary'holder-1' AS holder, T+6000 AS due, _binary'it failed' AS err", 1, "")+
+		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.lease_until = 0, t.last_error = was.err")
+	buryA = changes(1, "UPDATE "+held("b.id, v.err", "SELECT _binary'a' AS id, 42 AS token, _binary'holder-1' AS holder, _binary'given up' AS err", 1, "")+
+		" SET t.status = 'dead', t.due = NULL, t.lease_until = 0, t.last_error = was.err, t.finished_at = T+100")
+	buryC = changes(1, "UPDATE "+held("b.id, v.err", "SELECT _binary'c' AS id, 5 AS token, _binary'holder-1' AS holder, _binary'given up' AS err", 1, "")+
+		" SET t.status = 'dead', t.due = NULL, t.lease_until = 0, t.last_error = was.err, t.finished_at = T+100")
+	releaseA = changes(1, "UPDATE "+held("b.id, v.due, b.attempts", "SELECT _binary'a' AS id, 42 AS token, _binary'holder-1' AS holder, T+5000 AS due", 1, "")+
+		" SET t.status = 'pending', t.due = was.due, t.lease_until = 0, t.attempts = was.attempts - 1")
+	releaseD = changes(1, "UPDATE "+held("b.id, v.due, b.attempts", "SELECT _binary'd' AS id, 3 AS token, _binary'holder-1' AS holder, T+5000 AS due", 1, "")+
+		" SET t.status = 'pending', t.due = was.due, t.lease_until = 0, t.attempts = was.attempts - 1")
+)
+
+var settles = map[string][]conformance.SQLStep{
+	"settle/done":             script(finish(2, grantsAB, 2)),
+	"settle/retry":            script(retryA),
+	"settle/dead":             script(buryA),
+	"settle/released":         script(releaseA),
+	"settle/mixed":            script(finish(1, grantA, 1), retryB, buryC, releaseD),
+	"settle/repeat":           script(finish(0, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, doneB)),
+	"settle/gone":             script(finish(0, grantsAB, 2), readBack("_binary'a', _binary'b'")),
+	"settle/older":            script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, newerB)),
+	"settle/cancelled":        script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, cancelledB)),
+	"settle/busy":             script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, runsB)),
+	"transaction/settle":      inTx(waits(finish(2, grantsAB, 2))),
+	"transaction/settle-lost": inTx(waits(finish(1, grantsAB, 2)), locked(readBack("_binary'a', _binary'b'", doneA, newerB))),
+}
+
+// With DeleteFinished what is done is read, and then deleted.
+
+func erase(changed int64, grants string, n int) conformance.SQLStep {
+	return changes(changed, "DELETE t FROM "+held("b.id", grants, n, ""))
+}
+
+func deleting() map[string][]conformance.SQLStep {
+	both := func(rows ...row) conformance.SQLStep { return readBack("_binary'a', _binary'b'", rows...) }
+	m := map[string][]conformance.SQLStep{
+		"settle/done":             script(both(runsA, runsB), erase(2, grantsAB, 2)),
+		"settle/mixed":            script(readBack("_binary'a'", runsA), erase(1, grantA, 1), retryB, buryC, releaseD),
+		"settle/gone":             script(both()),
+		"settle/older":            script(both(runsA, newerB), erase(1, grantA, 1)),
+		"settle/cancelled":        script(both(runsA, cancelledB), erase(1, grantA, 1)),
+		"settle/busy":             script(both(runsA, runsB), erase(1, grantsAB, 2), both(runsB)),
+		"transaction/settle":      inTx(locked(both(runsA, runsB)), waits(erase(2, grantsAB, 2))),
+		"transaction/settle-lost": inTx(locked(both(runsA, newerB)), waits(erase(1, grantA, 1))),
+	}
+	m["cancel/fates"] = append(cancels["cancel/fates"][:3:3], changes(3, eraseCancelledText(five, "5")))
+	m["cancel/busy"] = append(cancels["cancel/busy"][:3:3], changes(1, eraseCancelledText("_binary'a', _binary'b'", "2")))
+	return m
+}
+
+// scripts are those of a Store that keeps finished rows, or deletes them.
+func scripts(deletes bool) map[string][]conformance.SQLStep {
+	all := map[string][]conformance.SQLStep{}
+	for _, part := range []map[string][]conformance.SQLStep{inserts, claims, extends, settles, cancels, reschedules, sweeps, batches()} {
+		maps.Copy(all, part)
+	}
+	if deletes {
+		maps.Copy(all, deleting())
+		maps.Copy(all, deletingBatches())
+		delete(all, "settle/repeat")
+		delete(all, "cancel/repeat")
+	}
+	return all
+}
