@@ -112,13 +112,13 @@ func (s *Store) begin(t testing.TB, ctx context.Context) *userTx {
 	if s.pool != nil {
 		tx, err := s.pool.Begin(ctx)
 		require.NoError(t, err)
-		u := &userTx{s: s, pgx: tx, runner: pgxRunner{q: tx}}
+		u := &userTx{s: s, pgx: tx, runner: pgxRunner{tx, s.modes.override()}}
 		t.Cleanup(func() { u.rollback() })
 		return u
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	require.NoError(t, err)
-	u := &userTx{s: s, sql: tx, runner: sqlRunner{q: tx}}
+	u := &userTx{s: s, sql: tx, runner: sqlRunner{tx, s.modes.override()}}
 	t.Cleanup(func() { u.rollback() })
 	return u
 }
