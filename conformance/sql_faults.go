@@ -105,6 +105,9 @@ func (e *sqlEnv) faulty(f func(sc SQLScenario, steps []SQLStep, i int)) {
 		if !ok || isCost(sc.Name) || e.settings.whyNot(sc.Name, sc.needs) != "" {
 			continue // a missing script is a failure of its own
 		}
+		if !e.playsWell(sc, steps) {
+			continue // its own case says so
+		}
 		for i, step := range steps {
 			callers := isCallersTx(sc.Name) && step.Do >= SQLBegin
 			if step.Do != SQLRollback && !callers && !step.AfterRows {

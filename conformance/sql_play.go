@@ -21,7 +21,7 @@ type sqlEnv struct {
 	settings settings
 }
 
-// run plays steps to a store of its own.
+// sqlRun is a store of its own on a database that plays steps.
 type sqlRun struct {
 	SQLPlay
 	store core.Store
@@ -53,6 +53,25 @@ func (e *sqlEnv) playWell(sc SQLScenario) {
 	if isCost(sc.Name) {
 		e.wantCost(sc, steps)
 	}
+}
+
+// playsWell tells whether the script as it stands is followed.
+func (e *sqlEnv) playsWell(sc SQLScenario, steps []SQLStep) bool {
+	probe := &sqlEnv{caseT: &caseT{ctx: e.ctx, patience: e.patience}, t: e.t, sql: e.sql, settings: e.settings}
+	ended := make(chan struct{})
+	go func() { // of its own, which FailNow ends
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				probe.Errorf("panic: %v", p)
+			}
+		}()
+		run := probe.play(steps)
+		probe.wantAnswer(sc, sc.call(probe, run.store, run.DB()), "")
+		probe.wantPlayed(run, "")
+	}()
+	<-ended
+	return len(probe.failures) == 0
 }
 
 // wantPlayed fails unless exactly the script was asked and nothing is open.
@@ -147,7 +166,7 @@ func sqlCallsOn(ids []core.ID) []sqlCallOn {
 	}
 }
 
-// sqlTxCalls are the calls of the caller's transaction.
+// insertTx and settleTx call the store in a transaction of the caller's.
 func (e *sqlEnv) insertTx(s core.Store, db *sql.DB, list []core.Task) sqlAnswer {
 	return e.inTx(db, func(ctx context.Context, tx *sql.Tx) error { return e.sql.InsertTx(ctx, s, tx, sqlCall, list) })
 }

@@ -65,7 +65,7 @@ var (
 	sqlLease = core.Lease{Holder: "holder-1", Now: at(-2000), DueBy: at(50), Until: at(30_000)}
 )
 
-// sqlNote opens the words of each scenario that has them.
+// The words for them in each scenario's Call.
 const (
 	sqlCallWords  = `Call{ID: "call-1", Now: T}`
 	sqlLeaseWords = `Lease{Holder: "holder-1", Now: T-2000, DueBy: T+50, Until: T+30000}`

@@ -48,7 +48,7 @@ func sqlExtend(grants ...core.Grant) func(*sqlEnv, core.Store, *sql.DB) sqlAnswe
 	}
 }
 
-// The settlements of the scenarios, under the grants of sqlBothGrants.
+// sqlDone finishes a task under a grant of sqlBothGrants.
 func sqlDone(id core.ID, token int64) core.Settlement {
 	return core.Settlement{Grant: sqlGrant(id, token), Outcome: core.Done}
 }
