@@ -8,6 +8,8 @@ PKGS    ?= ./...
 P       ?= 2
 TIMEOUT ?= 8m
 ARGS    ?=
+# The events of the last make test.
+LASTRUN := $(CACHE)/last-test.jsonl
 # The race detector needs a C compiler.
 RACE    := $(if $(shell command -v gcc || command -v clang || command -v cc),-race)
 GOTEST  := go test $(RACE) -count=1 -p $(P)
@@ -15,11 +17,11 @@ GOTEST  := go test $(RACE) -count=1 -p $(P)
 LINT_VERSION := v2.15.0
 LINT    := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 
-.PHONY: help quickstart orders setup test stress bench lint
+.PHONY: help quickstart orders setup test stress conformance conformance-check bench lint
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 26
 
 quickstart: ## three workers, one of them killed, on one SQLite file; no server needed
 	go run ./examples/quickstart $(ARGS)
@@ -36,11 +38,22 @@ test: ## all tests with the race detector; the last lines say which backends wer
 	@$(MAKE) --no-print-directory setup || echo "setup: going on without"
 	@$(if $(RACE),,echo "test: no C compiler here, so without the race detector")
 	@go build -o bin/testreport ./internal/testreport
-	@bin/testreport -raw $(CACHE)/last-test.jsonl $(GOTEST) -json -timeout $(TIMEOUT) $(PKGS)
+	@bin/testreport -raw $(LASTRUN) $(GOTEST) -json -timeout $(TIMEOUT) $(PKGS)
 
 stress: export DUECLAIM_STRESS = 1
 stress: ## the tests with larger numbers and longer runs: up to 40 minutes
 	@$(MAKE) --no-print-directory test TIMEOUT=40m
+
+conformance: bin/conformancetable ## write docs/conformance.md and its picture, from the last full make test or a new one
+	@bin/conformancetable usable $(LASTRUN) || $(MAKE) --no-print-directory test || echo "conformance: tests failed; going on where none of the table's did"
+	@bin/conformancetable write $(LASTRUN)
+
+conformance-check: bin/conformancetable ## fail where docs/conformance.md isn't what the last full make test gives
+	@bin/conformancetable check $(LASTRUN)
+
+.PHONY: bin/conformancetable # go knows whether it is up to date
+bin/conformancetable:
+	@go build -o $@ ./internal/conformancetable
 
 bench: setup ## all benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 -timeout 40m $(PKGS)
