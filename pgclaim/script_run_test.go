@@ -21,7 +21,7 @@ import (
 func TestStatementsFollowTheScript(t *testing.T) {
 	for name, deletes := range map[string]bool{"keeps finished": false, "deletes finished": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Attr("dueclaim.double", "pgclaim on sqlmock, "+name)
+			t.Attr("dueclaim.backend", "double:pgclaim on sqlmock")
 			costs := map[string]int{
 				"cost/insert": 1, "cost/claim": 1, "cost/extend": 1, "cost/settle": 1, "cost/cancel": 1,
 				"cost/reschedule": 1, "cost/waiting": 1, "cost/purge": 1,

@@ -14,11 +14,17 @@ const (
 	Index = "index"
 	Store = "store"
 	Pair  = "pair"
+	// Double is an adapter whose statements are checked against scripts on a double
+	// of its driver, without a server.
+	Double = "double"
 )
+
+// Classes are all of them.
+var Classes = []string{Index, Store, Pair, Double}
 
 // Row is one backend or one pair.
 type Row struct {
-	Class string        // Index, Store or Pair
+	Class string        // one of Classes
 	Name  string        // such as "redis" or "redis+mariadb"
 	Needs []server.Kind // the servers without which it can't be tested
 }
@@ -58,7 +64,9 @@ var stores = []Row{
 // paired are the indexes that are tested with every store.
 var paired = indexes[:2]
 
-// Rows returns all of them: indexes, stores, pairs.
+var doubles = []Row{{Name: "mysqlclaim on sqlmock"}, {Name: "pgclaim on sqlmock"}}
+
+// Rows returns all of them, in the order of their classes.
 func Rows() []Row {
 	var all []Row
 	for _, r := range indexes {
@@ -71,6 +79,9 @@ func Rows() []Row {
 		for _, s := range stores {
 			all = append(all, Row{Pair, i.Name + "+" + s.Name, slices.Concat(i.Needs, s.Needs)})
 		}
+	}
+	for _, r := range doubles {
+		all = append(all, Row{Double, r.Name, r.Needs})
 	}
 	return all
 }

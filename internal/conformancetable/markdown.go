@@ -9,9 +9,10 @@ import (
 )
 
 var titles = map[string]string{
-	backends.Index: "Time indexes",
-	backends.Store: "Claim stores",
-	backends.Pair:  "Pairs of an index and a store, with the scheduler on top",
+	backends.Index:  "Time indexes",
+	backends.Store:  "Claim stores",
+	backends.Pair:   "Pairs of an index and a store, with the scheduler on top",
+	backends.Double: "Statements against scripts, without a server",
 }
 
 const opening = `<!-- Written by make conformance. Don't edit: change the suite or a backend, and run it again. -->
@@ -54,7 +55,7 @@ func (r *results) markdown() []byte {
 	var out bytes.Buffer
 	var notes footnotes
 	out.WriteString(opening)
-	for _, class := range classes {
+	for _, class := range backends.Classes {
 		r.summary(&out, class, &notes)
 	}
 	if len(r.Caught) > 0 {
@@ -64,7 +65,7 @@ func (r *results) markdown() []byte {
 		}
 	}
 	out.WriteString("\n## Every rule\n\n✓ passed, – not provided or nothing to prove, s skipped, · not tested.\n")
-	for _, class := range classes {
+	for _, class := range backends.Classes {
 		r.rules(&out, class, &notes)
 	}
 	if len(notes.texts) > 0 {

@@ -24,7 +24,7 @@ type results struct {
 
 // testCase is a row of the table in full: one rule and how each backend fared.
 type testCase struct {
-	Class string // index, store or pair
+	Class string // one of backends.Classes
 	Name  string // group/what
 	Rule  string
 	// Results has a backend's result by its name: "passed", or why the case was
@@ -38,10 +38,8 @@ func (c *testCase) group() string {
 }
 
 func compareCases(a, b *testCase) int {
-	return cmp.Or(slices.Index(classes, a.Class)-slices.Index(classes, b.Class), strings.Compare(a.Name, b.Name))
+	return cmp.Or(slices.Index(backends.Classes, a.Class)-slices.Index(backends.Classes, b.Class), strings.Compare(a.Name, b.Name))
 }
-
-var classes = []string{backends.Index, backends.Store, backends.Pair}
 
 // passed is the result of a case that passed in every configuration that it is
 // meant for.
@@ -67,13 +65,13 @@ func gather(r *testRun) (*results, error) {
 		if caught := t.attrs["dueclaim.caught"]; caught != "" {
 			all.Caught = append(all.Caught, caught)
 		}
-		name := t.attrs["dueclaim.case"]
+		name := t.caseName()
 		if name == "" {
 			continue
 		}
 		for _, backend := range r.backendsOf(t) {
 			class, of, _ := strings.Cut(backend, ":")
-			if !slices.Contains(classes, class) {
+			if !slices.Contains(backends.Classes, class) {
 				continue // testreport complains
 			}
 			result := t.attrs["dueclaim.skip"]
@@ -100,6 +98,17 @@ func gather(r *testRun) (*results, error) {
 	slices.Sort(all.Caught)
 	slices.SortFunc(all.Cases, compareCases)
 	return &all, errors.Join(failures...)
+}
+
+// caseName is the name of the case that a test is, "" for all other tests. Those
+// that have only a group are named after their test.
+func (t *test) caseName() string {
+	group := t.attrs["dueclaim.group"]
+	name := t.attrs["dueclaim.case"]
+	if cut := strings.LastIndex(t.name, "/"+group+"/"); name == "" && group != "" && cut >= 0 {
+		name, _, _ = strings.Cut(t.name[cut+1:], "#") // go test numbers repeated names
+	}
+	return name
 }
 
 // combine makes one result of those of all configurations. What one of them does

@@ -122,8 +122,13 @@ func TestTheBackendIsThatOfAnyTestAbove(t *testing.T) {
 	l := begin(t)
 	l.attr("TestX", "backend", "index:heap")
 	l.attr("TestX/a/add/one", "case", "add/one").attr("TestX/a/add/one", "rule", "R.")
-	l.add(event{Action: "pass", Package: "p", Test: "TestX/a/add/one"}).add(event{Action: "pass", Package: "p", Test: "TestX"})
-	assert.Contains(t, l.write(), "\n| heap | ✓ 1 | ✓ 1 |\n")
+	l.add(event{Action: "pass", Package: "p", Test: "TestX/a/add/one"})
+	// Without a case, it is named as its test.
+	l.attr("TestX/history/model#01", "group", "history").attr("TestX/history/model#01", "rule", "M.")
+	l.add(event{Action: "pass", Package: "p", Test: "TestX/history/model#01"}).add(event{Action: "pass", Package: "p", Test: "TestX"})
+	page := l.write()
+	assert.Contains(t, page, "\n| heap | ✓ 1 | ✓ 1 | ✓ 2 |\n")
+	assert.Contains(t, page, "\n| `history/model` | M. | ✓ |")
 }
 
 func TestWhatIsCommittedPassesTheCheckWithTheSameResults(t *testing.T) {
