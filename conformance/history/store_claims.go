@@ -37,7 +37,7 @@ func (s *storeRun) claim(ctx context.Context, h core.Claimer, who string, c clai
 	arg := slices.Clone(c.ids)
 	got, err := h.Claim(ctx, arg, c.lease)
 	unchanged(s.record, c.ids, arg, showID)
-	if s.refused(ctx, err) {
+	if s.refused(ctx, err, len(c.ids)) {
 		return
 	}
 	s.mustNot(err)
@@ -119,7 +119,7 @@ func (s *storeRun) extend(t *rapid.T) {
 	arg := slices.Clone(tested)
 	got := h.Extend(ctx, arg, until)
 	unchanged(s.record, tested, arg, showGrant)
-	if !s.refused(ctx, got) {
+	if !s.refused(ctx, got, len(tested)) {
 		s.sameRefusals(s.right.Extend(ctx, right, until), got)
 	}
 }
@@ -159,7 +159,7 @@ func (s *storeRun) settleAll(ctx context.Context, h core.Claimer, who string, no
 	arg := slices.Clone(tested)
 	got := h.Settle(ctx, now, arg)
 	unchanged(s.record, tested, arg, showSettlement)
-	if s.refused(ctx, got) {
+	if s.refused(ctx, got, len(tested)) {
 		return
 	}
 	want := s.right.Settle(ctx, now, right)
@@ -192,7 +192,7 @@ func (s *storeRun) waiting(t *rapid.T) {
 	}
 	s.step("%s: Waiting%s(now %s, after %s, before %s, %d)", who, showDone(ctx), stamp(now), showEntry(after), stamp(before), limit)
 	got, err := h.Waiting(ctx, now, after, before, limit)
-	if !s.refused(ctx, err) {
+	if !s.refused(ctx, err, 1) {
 		s.mustNot(err)
 		want, _ := s.right.Waiting(ctx, now, after, before, limit)
 		same(s.record, "waiting rows", want, got, showEntry)

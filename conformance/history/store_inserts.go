@@ -86,7 +86,7 @@ func (s *storeRun) insert(ctx context.Context, h core.Claimer, who string, c ins
 	for _, task := range arg {
 		scribble(task)
 	}
-	if s.refused(ctx, got) {
+	if s.refused(ctx, got, len(c.tasks)) {
 		return
 	}
 	want := s.right.Insert(ctx, call, cloneTasks(c.tasks))
@@ -129,7 +129,7 @@ func (s *storeRun) cancelAll(ctx context.Context, h core.Claimer, who string, no
 	arg := slices.Clone(ids)
 	got, err := h.(core.Store).Cancel(ctx, now, arg)
 	unchanged(s.record, ids, arg, showID)
-	if s.refused(ctx, err) {
+	if s.refused(ctx, err, len(ids)) {
 		return
 	}
 	s.mustNot(err)
@@ -158,7 +158,7 @@ func (s *storeRun) reschedule(t *rapid.T) {
 	arg := slices.Clone(moves)
 	got := h.(core.Store).Reschedule(ctx, now, arg)
 	unchanged(s.record, moves, arg, showMove)
-	if s.refused(ctx, got) {
+	if s.refused(ctx, got, len(moves)) {
 		return
 	}
 	s.sameRefusals(s.right.Reschedule(ctx, now, moves), got)
@@ -174,7 +174,7 @@ func (s *storeRun) purge(t *rapid.T) {
 	if ctx.Err() != nil {
 		s.step("%s: Purge with a ctx that is done", who)
 		_, err := h.(core.Purger).Purge(ctx, before, limit)
-		s.refused(ctx, err)
+		s.refused(ctx, err, 1)
 		return
 	}
 	left, _ := s.right.Purge(ctx, before, 1_000)

@@ -1,0 +1,46 @@
+package pgclaim
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/conformance/history"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/testserver"
+)
+
+// histories gives each history a queue of its own, and its peers another pool.
+func histories(t *testing.T, d driver, o Options) conformance.Store {
+	url := testserver.Postgres(t)
+	first, peer := d.open(t, url, o), d.open(t, url, o)
+	require.NoError(t, first.Migrate(t.Context()))
+	var queues atomic.Int64
+	handle := func(t *testing.T, on *Store, queue string) core.Store {
+		o := o
+		o.Queue = queue
+		s, err := NewSQL(on.db, o)
+		if on.pool != nil {
+			s, err = New(on.pool, o)
+		}
+		require.NoError(t, err)
+		return s
+	}
+	return conformance.Store{
+		New:      func(t *testing.T) core.Store { return handle(t, first, fmt.Sprintf("queue %d", queues.Add(1))) },
+		Peer:     func(t *testing.T, s core.Store) core.Store { return handle(t, peer, s.(*Store).queue) },
+		Provides: conformance.StoreProvides{TimeSource: true, Purger: true, KeepsFinished: !o.DeleteFinished},
+	}
+}
+
+func TestRandomHistories(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d driver) {
+		t.Run("defaults", func(t *testing.T) { history.TestStore(t, histories(t, d, Options{}), history.Options{}) })
+		t.Run("deletes finished", func(t *testing.T) {
+			history.TestStore(t, histories(t, d, Options{DeleteFinished: true}), history.Options{})
+		})
+	})
+}

@@ -1,0 +1,41 @@
+package redisindex_test
+
+import (
+	"crypto/rand"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/conformance/history"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/redisindex"
+)
+
+// A history has a queue of its own.
+func TestRandomHistories(t *testing.T) {
+	onEach(t, func(t *testing.T, client *redis.Client) {
+		var mu sync.Mutex
+		queues := map[core.TimeIndex]string{}
+		handle := func(t *testing.T, queue string) core.TimeIndex {
+			idx, err := redisindex.New(client, redisindex.Options{Queue: queue})
+			require.NoError(t, err)
+			mu.Lock()
+			defer mu.Unlock()
+			queues[idx] = queue
+			return idx
+		}
+		queueOf := func(idx core.TimeIndex) string {
+			mu.Lock()
+			defer mu.Unlock()
+			return queues[idx]
+		}
+		history.TestIndex(t, conformance.Index{
+			New:      func(t *testing.T) core.TimeIndex { return handle(t, rand.Text()) },
+			Peer:     func(t *testing.T, first core.TimeIndex) core.TimeIndex { return handle(t, queueOf(first)) },
+			Provides: conformance.IndexProvides{Taker: true},
+		}, history.Options{})
+	})
+}
