@@ -42,7 +42,7 @@ var pairFaults = []testCase[*pairEnv]{
 // them, and fails unless each of the kinds was met.
 func (e *pairEnv) survive(harm func(process int) *Faults, kinds ...Fault) {
 	start := e.storeNow()
-	book := &ledger{grants: map[core.ID][]*granted{}}
+	book := newLedger()
 	var all []*Faults
 	for i := range processes {
 		e.stores[i] = book.watched(e.stores[i], e.Errorf)
@@ -59,15 +59,19 @@ func (e *pairEnv) survive(harm func(process int) *Faults, kinds ...Fault) {
 		return nil
 	}, opt)
 	ids := manyIDs("n", 120)
+	var list []core.Task
 	for i, id := range ids {
 		t := core.Task{ID: id, Due: core.CeilMilli(start.Add(time.Duration(i) * 10 * time.Millisecond))}
 		if i%4 == 0 {
 			t.Payload = []byte("fails once")
 		}
-		p := e.producer(i % processes)
+		list = append(list, t)
+	}
+	for at := 0; at < len(list); at += 6 {
+		p := e.producer(at / 6 % processes)
 		var call core.Call
 		require.NoError(e, e.insist(func() (err error) { call, err = p.NewCall(e.ctx); return err }), "NewCall")
-		require.NoError(e, e.insist(func() error { return p.ScheduleCall(e.ctx, call, t) }), "Schedule")
+		require.NoError(e, e.insist(func() error { return p.ScheduleCall(e.ctx, call, list[at:at+6]...) }), "Schedule")
 	}
 	e.until("each task is done", func() bool {
 		return !slices.ContainsFunc(ids, func(id core.ID) bool { return book.completions(id) == 0 })

@@ -44,6 +44,8 @@ func (l *ledger) newest(id core.ID) int64 {
 	return newest
 }
 
+func newLedger() *ledger { return &ledger{grants: map[core.ID][]*granted{}} }
+
 // ledgerStore has a ledger see all that passes.
 type ledgerStore struct {
 	core.Store
