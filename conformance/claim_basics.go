@@ -84,7 +84,7 @@ var claimBasics = []testCase[*claimEnv]{
 		name: "contract/large-batch",
 		rule: "A slice may have any length; every item of it takes effect.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 1001)
+			ids := manyIDs("n", e.scale(1001, 301))
 			e.put(tasks(ids, base)...)
 			lease := e.lease(base)
 			mixed := append(slices.Clone(ids), "unknown")
@@ -98,13 +98,13 @@ var claimBasics = []testCase[*claimEnv]{
 				grants = append(grants, c.Grant)
 				settlements = append(settlements, core.Settlement{Grant: c.Grant, Outcome: core.Retry, Due: at(5), Err: "failed"})
 			}
-			require.NoError(e, e.c.Extend(e.ctx, grants, at(99_000)), "Extend of 1,001")
+			require.NoError(e, e.c.Extend(e.ctx, grants, at(99_000)), "Extend of many")
 			for _, c := range e.claim(e.c, e.lease(at(98_999)), ids...) {
 				e.wantVerdict(c, core.Held, at(99_000), "extended")
 			}
-			require.NoError(e, e.c.Settle(e.ctx, at(1), settlements), "Settle of 1,001")
+			require.NoError(e, e.c.Settle(e.ctx, at(1), settlements), "Settle of many")
 			assert.Len(e, e.waiting(at(1)), len(ids), "all wait again")
-			one := e.grant(e.lease(at(5)), ids[500])
+			one := e.grant(e.lease(at(5)), ids[len(ids)/2])
 			require.NoError(e, e.c.Settle(e.ctx, at(6), []core.Settlement{{Grant: one.Grant, Outcome: core.Done}}), "Settle of 1")
 			assert.Len(e, e.waiting(at(6)), len(ids)-1, "all but one wait")
 		},

@@ -15,7 +15,7 @@ import (
 // contenders is how many goroutines compete, spread over contendHandles handles.
 const (
 	contenders     = 16
-	contendHandles = 4
+	contendHandles = 8
 )
 
 var claimContention = []testCase[*claimEnv]{
@@ -23,7 +23,7 @@ var claimContention = []testCase[*claimEnv]{
 		name: "claim/one-winner",
 		rule: "One holder for each (id, token): of any number of contenders for a pending task exactly one is granted it.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 1000)
+			ids := manyIDs("n", e.scale(1000, 200))
 			e.put(tasks(ids, base)...)
 			e.wantOneWinner(ids, e.contend(ids, func() core.Lease { return e.lease(base) }), 1, 0)
 		},
@@ -32,7 +32,7 @@ var claimContention = []testCase[*claimEnv]{
 		name: "claim/take-over-one-winner",
 		rule: "Of any number of contenders for a task whose lease has ended exactly one is granted it.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 200)
+			ids := manyIDs("n", e.scale(200, 60))
 			e.put(tasks(ids, base)...)
 			old := e.grantAll(e.lease(base), ids...)
 			now := base.Add(leaseFor + time.Millisecond)
@@ -50,7 +50,7 @@ var claimContention = []testCase[*claimEnv]{
 		name: "claim/against-settle",
 		rule: "A take-over and the old holder's Settle exclude each other: exactly one takes effect.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 120)
+			ids := manyIDs("n", e.scale(120, 60))
 			e.put(tasks(ids, base)...)
 			byID := map[core.ID]core.Settlement{}
 			for _, c := range e.grantAll(e.lease(base), ids...) {
@@ -94,7 +94,8 @@ var claimContention = []testCase[*claimEnv]{
 		name: "contract/concurrent",
 		rule: "All methods may be called concurrently, from any number of processes; no call's effect is lost.",
 		run: func(e *claimEnv) {
-			const workers, each = 8, 25
+			const workers = 8
+			each := e.scale(25, 10)
 			handles := e.handles(contendHandles)
 			var mine [workers][]core.ID
 			for w := range workers {

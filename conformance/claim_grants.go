@@ -65,7 +65,7 @@ var claimGrants = []testCase[*claimEnv]{
 		name: "claim/large-bytes",
 		rule: "A batch may have any number of bytes: adapters split it to their own limits.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", 17) // 17 MiB: more than MariaDB takes in one packet
+			ids := manyIDs("n", e.scale(17, 5)) // 17 MiB: more than MariaDB takes in one packet
 			list := tasks(ids, base)
 			noise := make([]byte, core.MaxPayloadBytes+len(ids))
 			for i := range noise {
@@ -76,7 +76,7 @@ var claimGrants = []testCase[*claimEnv]{
 			}
 			e.put(list...)
 			assert.Len(e, e.waiting(base), len(ids), "stored")
-			some := []int{0, 7, 16} // each costs a megabyte on its way back
+			some := []int{0, len(ids) / 2, len(ids) - 1} // each costs a megabyte on its way back
 			for i, got := range e.grantAll(e.lease(base), ids[some[0]], ids[some[1]], ids[some[2]]) {
 				assert.True(e, bytes.Equal(list[some[i]].Payload, got.Task.Payload), "payload of %q: got %d bytes, want the 1 MiB that was stored", got.ID, len(got.Task.Payload))
 			}

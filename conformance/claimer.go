@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -24,6 +25,15 @@ type Claimer struct {
 	// called. Nil where that can't be done: the cases of the group lock are then
 	// not run.
 	Lock func(t *testing.T, c core.Claimer, id core.ID) (unlock func())
+	// Break makes the backend fail for the handle c, for others too if it must: no
+	// new connection is made and those that stand are cut, until heal is called.
+	// Nil where there is nothing that could fail: the cases of the group break are
+	// then not run.
+	Break func(t *testing.T, c core.Claimer) (heal func())
+	// Variant marks a further configuration of a claimer that goes through the
+	// suite in another one as well: cases that prove something by large numbers
+	// then make do with smaller ones, unless DUECLAIM_STRESS is set.
+	Variant bool
 	// Provides declares the optional capabilities, checked both ways.
 	Provides ClaimerProvides
 	// Skip maps the name of a case (group/what) to the reason why this claimer
@@ -47,7 +57,8 @@ func TestClaimer(t *testing.T, claimer Claimer) {
 
 func (x Claimer) provides() map[string]bool {
 	return map[string]bool{
-		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished, "Lock": x.Lock != nil,
+		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished,
+		"Lock": x.Lock != nil, "Break": x.Break != nil,
 	}
 }
 
@@ -63,7 +74,8 @@ func testClaimer(t *testing.T, claimer Claimer, s settings) {
 func claimerCases() []testCase[*claimEnv] {
 	var all []testCase[*claimEnv]
 	for _, group := range [][]testCase[*claimEnv]{
-		claimBasics, claimGrants, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats, claimWaiting, claimLocks,
+		claimBasics, claimTimes, claimGrants, claimBatches, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
+		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimBreaks,
 	} {
 		all = append(all, group...)
 	}
@@ -77,12 +89,14 @@ type claimEnv struct {
 	more     func() core.Claimer // one more handle
 	put      func(tasks ...core.Task)
 	lock     func(id core.ID) (unlock func())
+	breakIt  func() (heal func())
+	variant  bool
 	provides ClaimerProvides
 }
 
 func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
 	first := x.New(t)
-	e := &claimEnv{caseT: c, c: first, peer: first, provides: x.Provides}
+	e := &claimEnv{caseT: c, c: first, peer: first, variant: x.Variant, provides: x.Provides}
 	e.more = func() core.Claimer {
 		if x.Peer == nil {
 			return first
@@ -92,7 +106,19 @@ func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
 	e.peer = e.more()
 	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
 	e.lock = func(id core.ID) func() { return x.Lock(t, first, id) }
+	e.breakIt = func() func() { return x.Break(t, first) }
 	return e
+}
+
+// stress asks for the large numbers, whatever they cost.
+func stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }
+
+// scale returns how many items a case uses that proves something by its numbers.
+func (e *claimEnv) scale(full, variant int) int {
+	if e.variant && !stress() {
+		return variant
+	}
+	return full
 }
 
 // leaseFor is how long the leases of most cases last.

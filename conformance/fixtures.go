@@ -84,8 +84,20 @@ func show(entries []core.Entry) []string {
 
 // wantEntries fails unless got is want, in order and to the nanosecond.
 func (c *caseT) wantEntries(want, got []core.Entry, about string, args ...any) {
-	assert.Equal(c, show(want), show(got), append([]any{about}, args...)...)
+	w, g := show(want), show(got)
+	if len(w) > shownEntries || len(g) > shownEntries { // the difference, not all that is the same
+		same := 0
+		for same < min(len(w), len(g)) && w[same] == g[same] {
+			same++
+		}
+		assert.Equal(c, len(w), len(g), append([]any{about + ": number of entries"}, args...)...)
+		w, g, about = w[same:min(len(w), same+shownEntries)], g[same:min(len(g), same+shownEntries)], fmt.Sprintf("%s: entries from the %d. on", about, same+1)
+	}
+	assert.Equal(c, w, g, append([]any{about}, args...)...)
 }
+
+// A failure shows no more entries than these.
+const shownEntries = 20
 
 // wantTime fails unless got is want in UTC.
 func (c *caseT) wantTime(want, got time.Time, about string, args ...any) {

@@ -17,6 +17,11 @@ type Index struct {
 	// Peer returns a second handle on the data of first, as another process
 	// would have it. Nil where there is no such thing: first then serves twice.
 	Peer func(t *testing.T, first core.TimeIndex) core.TimeIndex
+	// Break makes the backend fail for the handle idx, for others too if it must:
+	// no new connection is made and those that stand are cut, until heal is called.
+	// Nil where there is nothing that could fail: the cases of the group break are
+	// then not run.
+	Break func(t *testing.T, idx core.TimeIndex) (heal func())
 	// Provides declares the optional capabilities. It is checked both ways: what
 	// is declared must be there, what isn't must not.
 	Provides IndexProvides
@@ -38,7 +43,7 @@ func TestIndex(t *testing.T, index Index) {
 }
 
 func (x Index) provides() map[string]bool {
-	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher}
+	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Break": x.Break != nil}
 }
 
 func testIndex(t *testing.T, index Index, s settings) {
@@ -52,14 +57,16 @@ func testIndex(t *testing.T, index Index, s settings) {
 		if index.Peer != nil {
 			peer = index.Peer(t, first)
 		}
-		return &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
+		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
+		e.breakIt = func() func() { return index.Break(t, first) }
+		return e
 	})
 }
 
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexTakes, indexWatches,
+		indexBasics, indexBytes, indexChanges, indexBatches, indexTakes, indexWatches, indexContexts, indexBreaks,
 	} {
 		all = append(all, group...)
 	}
@@ -70,6 +77,7 @@ func indexCases() []testCase[*indexEnv] {
 type indexEnv struct {
 	*caseT
 	idx, peer core.TimeIndex
+	breakIt   func() (heal func())
 	provides  IndexProvides
 }
 

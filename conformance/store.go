@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"crypto/rand"
 	"slices"
 	"testing"
@@ -23,11 +24,39 @@ type Store struct {
 	// called. Nil where that can't be done: the cases of the group lock are then
 	// not run.
 	Lock func(t *testing.T, s core.Store, id core.ID) (unlock func())
+	// Break makes the backend fail for the handle s, for others too if it must: no
+	// new connection is made and those that stand are cut, until heal is called.
+	// Nil where there is nothing that could fail: the cases of the group break are
+	// then not run.
+	Break func(t *testing.T, s core.Store) (heal func())
+	// Begin starts a transaction of a user's own in the store's database. Nil where
+	// the store has no methods for that: the cases of the group tx are then not run.
+	Begin func(t *testing.T, s core.Store) Tx
+	// Wrote tells whether Tx.Write with that key was committed. It is needed where
+	// Begin is there.
+	Wrote func(t *testing.T, s core.Store, key string) bool
+	// Variant marks a further configuration of a store that goes through the suite
+	// in another one as well: cases that prove something by large numbers then make
+	// do with smaller ones, unless DUECLAIM_STRESS is set.
+	Variant bool
 	// Provides declares the optional capabilities, checked both ways.
 	Provides StoreProvides
 	// Skip maps the name of a case (group/what) to the reason why this store
 	// can't keep its rule. A name that no case has fails.
 	Skip map[string]string
+}
+
+// Tx is a transaction of a user's own, with the methods that a store has for it.
+type Tx interface {
+	// Insert is the store's InsertTx.
+	Insert(ctx context.Context, call core.Call, tasks []core.Task) error
+	// Settle is the store's SettleTx.
+	Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error
+	// Write writes a row of the user's own under key, which is new.
+	Write(ctx context.Context, key string) error
+	Commit(ctx context.Context) error
+	// Rollback gives the transaction up; after a Commit it does nothing.
+	Rollback()
 }
 
 // StoreProvides declares a store's optional capabilities.
@@ -49,13 +78,15 @@ func TestStore(t *testing.T, store Store) {
 func (x Store) provides() map[string]bool {
 	return map[string]bool{
 		"TimeSource": x.Provides.TimeSource, "Purger": x.Provides.Purger,
-		"KeepsFinished": x.Provides.KeepsFinished, "Lock": x.Lock != nil,
+		"KeepsFinished": x.Provides.KeepsFinished,
+		"Lock":          x.Lock != nil, "Break": x.Break != nil, "Tx": x.Begin != nil,
 	}
 }
 
 func testStore(t *testing.T, store Store, s settings) {
 	t.Helper()
 	require.NotNil(t, store.New, "conformance.Store.New is nil")
+	require.Equal(t, store.Begin == nil, store.Wrote == nil, "conformance.Store.Begin and Wrote go together")
 	claims, stores := claimerCases(), storeCases()
 	s.checkSkip(t, slices.Concat(names(claims), names(stores)))
 	claimer := store.claimer()
@@ -63,6 +94,8 @@ func testStore(t *testing.T, store Store, s settings) {
 	runCases(t, s, stores, func(t *testing.T, c *caseT) *storeEnv {
 		e := &storeEnv{claimEnv: claimer.env(t, c), storeProvides: store.Provides}
 		e.s, e.peerStore = e.c.(core.Store), e.peer.(core.Store)
+		e.beginTx = func() Tx { return store.Begin(t, e.s) }
+		e.wrote = func(key string) bool { return store.Wrote(t, e.s, key) }
 		return e
 	})
 }
@@ -75,6 +108,7 @@ func (x Store) claimer() Claimer {
 			call := core.Call{ID: rand.Text(), Now: base.Add(-time.Minute)}
 			require.NoError(t, c.(core.Store).Insert(t.Context(), call, tasks), "Insert")
 		},
+		Variant:  x.Variant,
 		Provides: ClaimerProvides{TimeSource: x.Provides.TimeSource, KeepsFinished: x.Provides.KeepsFinished},
 	}
 	if x.Peer != nil {
@@ -83,13 +117,17 @@ func (x Store) claimer() Claimer {
 	if x.Lock != nil {
 		c.Lock = func(t *testing.T, c core.Claimer, id core.ID) func() { return x.Lock(t, c.(core.Store), id) }
 	}
+	if x.Break != nil {
+		c.Break = func(t *testing.T, c core.Claimer) func() { return x.Break(t, c.(core.Store)) }
+	}
 	return c
 }
 
 func storeCases() []testCase[*storeEnv] {
 	var all []testCase[*storeEnv]
 	for _, group := range [][]testCase[*storeEnv]{
-		storeBasics, storeInserts, storeInsertRepeats, storeReuses, storeCancels, storeReschedules, storePurges, storeRaces, storeLocks,
+		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeCancels, storeReschedules, storePurges,
+		storeBatches, storeRaces, storeContexts, storeLocks, storeBreaks, storeTxInserts, storeTxSettles,
 	} {
 		all = append(all, group...)
 	}
@@ -100,6 +138,8 @@ func storeCases() []testCase[*storeEnv] {
 type storeEnv struct {
 	*claimEnv
 	s, peerStore  core.Store
+	beginTx       func() Tx
+	wrote         func(key string) bool
 	storeProvides StoreProvides
 }
 

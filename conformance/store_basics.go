@@ -78,7 +78,7 @@ var storeBasics = []testCase[*storeEnv]{
 		name: "contract/large-batch-store",
 		rule: "A slice may have any length; every item of it takes effect.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 1001)
+			ids := manyIDs("n", e.scale(1001, 301))
 			e.insert(tasks(ids[:1], base)...)
 			e.insert(tasks(ids[1:], base)...)
 			moves := make([]core.Move, len(ids))
@@ -88,7 +88,7 @@ var storeBasics = []testCase[*storeEnv]{
 				want[i] = core.Entry{ID: id, Due: at(i + 1)}
 			}
 			slices.Reverse(moves)
-			require.NoError(e, e.s.Reschedule(e.ctx, base, moves), "Reschedule of 1,001")
+			require.NoError(e, e.s.Reschedule(e.ctx, base, moves), "Reschedule of many")
 			e.wantWaiting(base, "each at its own time", want...)
 			for i, fate := range e.cancel(e.s, base, append(slices.Clone(ids), "unknown")...) {
 				if i < len(ids) {

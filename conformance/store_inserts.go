@@ -49,9 +49,10 @@ var storeInserts = []testCase[*storeEnv]{
 		name: "insert/one-bad-of-many",
 		rule: "One item of a long batch that fails is named by its place; all others are stored.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 1001)
-			e.insert(task(ids[700], base))
-			e.wantRefusals(e.s.Insert(e.ctx, e.call(base), tasks(ids, base)), []refusal{{700, ids[700], core.ErrExists}}, "Insert of 1,001")
+			ids := manyIDs("n", e.scale(1001, 301))
+			odd := len(ids) * 7 / 10
+			e.insert(task(ids[odd], base))
+			e.wantRefusals(e.s.Insert(e.ctx, e.call(base), tasks(ids, base)), []refusal{{odd, ids[odd], core.ErrExists}}, "Insert of many")
 			assert.Len(e, e.waiting(base), len(ids), "stored")
 		},
 	},

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -17,7 +16,7 @@ var storeRaces = []testCase[*storeEnv]{
 		rule: "An id is unique among live tasks: of many Inserts of it at once exactly one succeeds, the others fail with ErrExists.",
 		run: func(e *storeEnv) {
 			const workers = 8
-			ids := manyIDs("n", 60)
+			ids := manyIDs("n", e.scale(60, 20))
 			handles := e.handles(contendHandles)
 			var mu sync.Mutex
 			won := map[core.ID]string{}
@@ -97,7 +96,7 @@ var storeRaces = []testCase[*storeEnv]{
 		// what it claimed may find it cancelled by then, and answers Gone.
 		rule: "A Cancel and a Claim at once: a task that was Cancelled is never granted.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 120)
+			ids := manyIDs("n", e.scale(120, 60))
 			e.insert(tasks(ids, base)...)
 			fates, granted := map[core.ID]core.Fate{}, map[core.ID]core.Grant{}
 			collide(ids, func(chunk []core.ID) {
@@ -129,7 +128,7 @@ var storeRaces = []testCase[*storeEnv]{
 		name: "reschedule/against-claim",
 		rule: "A Reschedule and a Claim at once: exactly one takes effect.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("n", 120)
+			ids := manyIDs("n", e.scale(120, 60))
 			e.insert(tasks(ids, base)...)
 			moved, granted := map[core.ID]bool{}, map[core.ID]bool{}
 			collide(ids, func(chunk []core.ID) {
@@ -183,44 +182,4 @@ func errorOf(err error, i int) error {
 		}
 	}
 	return nil
-}
-
-var storeLocks = []testCase[*storeEnv]{
-	{
-		name: "lock/store", needs: "Lock",
-		rule: "Insert, Cancel, Reschedule and Purge never wait for a locked row beyond ctx, and leave it as it was or say so.",
-		run: func(e *storeEnv) {
-			e.insert(task("locked", at(5)))
-			unlock := e.lock("locked")
-			_ = e.within(func(ctx context.Context) error {
-				return e.s.Insert(ctx, e.call(base), []core.Task{task("locked", base)})
-			})
-			_ = e.within(func(ctx context.Context) error {
-				return e.s.Reschedule(ctx, base, []core.Move{{ID: "locked", From: at(5), To: at(9)}})
-			})
-			if purger, ok := e.s.(core.Purger); ok {
-				_ = e.within(func(ctx context.Context) error {
-					_, err := purger.Purge(ctx, base, 10)
-					return err
-				})
-			}
-			cancelled := false
-			_ = e.within(func(ctx context.Context) error {
-				_, err := e.s.Cancel(ctx, base, []core.ID{"locked"})
-				cancelled = err == nil
-				return err
-			})
-			unlock()
-			if cancelled {
-				e.Errorf("got no error of a Cancel that the lock must have stopped")
-			}
-			e.wantWaiting(base, "after the lock was gone", core.Entry{ID: "locked", Due: at(5)})
-			var fates []core.Fate
-			require.NoError(e, e.insistFree(func() (err error) { // the Insert given up may have it for a moment yet
-				fates, err = e.s.Cancel(e.ctx, base, []core.ID{"locked"})
-				return err
-			}), "Cancel after the lock was gone")
-			assert.Equal(e, []core.Fate{core.Cancelled}, fates, "fate after the lock was gone")
-		},
-	},
 }

@@ -29,12 +29,15 @@ type entries struct {
 	mu       sync.Mutex
 	due      map[core.ID]time.Time
 	watchers map[*func()]*Index
+	broken   bool
+	slow     sync.Once
+	cut      chan struct{} // closed when the backend fails
 }
 
 // NewIndex returns an empty index that breaks the one rule that bug names; none
 // for "".
 func NewIndex(bug string) *Index {
-	return &Index{bug, &entries{due: map[core.ID]time.Time{}, watchers: map[*func()]*Index{}}}
+	return &Index{bug, &entries{due: map[core.ID]time.Time{}, watchers: map[*func()]*Index{}, cut: make(chan struct{})}}
 }
 
 // Peer returns a further handle on the same data.
@@ -60,8 +63,11 @@ func (x *Index) time(t time.Time) time.Time {
 
 // Add implements core.TimeIndex.
 func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
-	if ctx.Err() != nil && x.bug != "ctx ignored" {
-		return ctx.Err()
+	if err := x.enter(ctx, len(entries)); err != nil {
+		return unless(x.bug == "broken write succeeds", err)
+	}
+	if x.bug == "half a batch is a success" && interrupted(ctx, len(entries)) {
+		entries = entries[:len(entries)/2]
 	}
 	if x.bug == "batch cut at 1,000" {
 		entries = entries[:min(len(entries), 1000)]
@@ -75,6 +81,9 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 	for _, entry := range entries {
 		id, due := x.key(entry.ID), x.time(entry.Due)
 		old, there := x.data.due[id]
+		if there && x.bug == "add stops at a known id" && len(entries) > 1 {
+			break
+		}
 		keep := there && !due.Before(old)
 		switch x.bug {
 		case "add keeps the later":
@@ -109,8 +118,8 @@ func (x *Index) head() (due time.Time, any bool) {
 
 // Due implements core.TimeIndex.
 func (x *Index) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err := x.enter(ctx, limit); err != nil {
+		return nil, unless(x.bug == "broken index is empty", err)
 	}
 	if x.bug == "hangs" {
 		<-ctx.Done() // until the suite gives up on it
@@ -148,11 +157,14 @@ func (x *Index) first(now time.Time, limit int) []core.Entry {
 
 // Move implements core.TimeIndex.
 func (x *Index) Move(ctx context.Context, moves []core.Move) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := x.enter(ctx, len(moves)); err != nil {
+		return unless(x.bug == "broken write succeeds", err)
 	}
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
+	if x.bug == "move all or nothing" && slices.ContainsFunc(moves, func(m core.Move) bool { return !x.data.due[x.key(m.ID)].Equal(m.From) }) {
+		return nil
+	}
 	for _, m := range moves {
 		id := x.key(m.ID)
 		due, there := x.data.due[id]
@@ -174,13 +186,16 @@ func (x *Index) Move(ctx context.Context, moves []core.Move) error {
 
 // Remove implements core.TimeIndex.
 func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := x.enter(ctx, len(entries)); err != nil {
+		return unless(x.bug == "broken write succeeds", err)
 	}
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
 	for _, entry := range entries {
 		id := x.key(entry.ID)
+		if x.bug == "remove stops at a stranger" && !x.data.due[id].Equal(entry.Due) {
+			break
+		}
 		if due, there := x.data.due[id]; there && (due.Equal(x.time(entry.Due)) || x.bug == "remove without compare") {
 			delete(x.data.due, id)
 		}
@@ -190,8 +205,8 @@ func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 
 // Take implements core.Taker.
 func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
-	if ctx.Err() != nil {
-		return nil, time.Time{}, ctx.Err()
+	if err := x.enter(ctx, 1); err != nil {
+		return nil, time.Time{}, unless(x.bug == "broken index is empty", err)
 	}
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
@@ -248,10 +263,19 @@ func (x *Index) Watch(ctx context.Context, notify func()) error {
 		clear(x.data.watchers)
 	}
 	x.data.watchers[&notify] = x
+	cut := x.data.cut
 	x.data.mu.Unlock()
-	<-ctx.Done()
+	err := errAway
+	select {
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-cut:
+	}
 	x.data.mu.Lock()
 	delete(x.data.watchers, &notify)
 	x.data.mu.Unlock()
-	return ctx.Err()
+	if x.bug == "watch goes deaf" {
+		<-ctx.Done()
+	}
+	return unless(x.bug == "broken watch returns nil", err)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +19,13 @@ type Store struct {
 	// Deletes has done and cancelled rows go at once.
 	Deletes bool
 
-	mu   sync.Mutex
-	rows map[core.ID]*row
+	mu     sync.Mutex
+	rows   map[core.ID]*row
+	locked map[core.ID]bool
+	broken bool
+	slow   sync.Once
+	cursor core.Entry      // where the last page of Waiting ended
+	wrote  map[string]bool // what users wrote in their transactions
 }
 
 type row struct {
@@ -38,7 +44,7 @@ type row struct {
 // NewStore returns an empty store that breaks the one rule that bug names; none
 // for "".
 func NewStore(bug string) *Store {
-	return &Store{bug: bug, rows: map[core.ID]*row{}}
+	return &Store{bug: bug, rows: map[core.ID]*row{}, locked: map[core.ID]bool{}, wrote: map[string]bool{}}
 }
 
 func (s *Store) is(bug string) bool { return s.bug == bug }
@@ -85,15 +91,28 @@ func (s *Store) finish(id core.ID, r *row, state string, now time.Time) {
 
 // Insert implements core.Store.
 func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
-	if ctx.Err() != nil && !s.is("ctx ignored") {
-		return ctx.Err()
+	if err := s.enter(ctx, len(tasks)); err != nil {
+		return unless(s.is("commit error is success"), err)
+	}
+	if s.is("half a batch is a success") && interrupted(ctx, len(tasks)) {
+		tasks = tasks[:len(tasks)/2]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.insert(call, tasks)
+}
+
+func (s *Store) insert(call core.Call, tasks []core.Task) error {
+	if slices.ContainsFunc(tasks, func(t core.Task) bool { return s.lockedFor(t.ID) }) {
+		return unless(s.is("a locked row is passed over"), errLocked)
+	}
 	var failed []core.ItemError
 	callID := call.ID
 	if s.is("call ids ignore case") {
 		callID = strings.ToLower(callID)
+	}
+	if s.is("call ids cut at 63 bytes") {
+		callID = callID[:min(len(callID), 63)]
 	}
 	for i, task := range tasks {
 		old := s.row(task.ID)
@@ -141,8 +160,11 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 
 // Claim implements core.Claimer.
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err := s.enter(ctx, len(ids)); err != nil {
+		if s.is("broken claim is Gone") && errors.Is(err, errAway) {
+			return s.allGone(ids), nil
+		}
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,9 +195,13 @@ func (s *Store) claim(id core.ID, lease core.Lease) core.Claimed {
 		now = endOfDays
 	}
 	switch {
-	case r == nil || !r.live():
+	case s.lockedFor(id):
+		return core.Claimed{ID: id, Verdict: core.Refused}
+	case r == nil || !r.live() && !s.is("status not in the WHERE") && !(s.is("cancelled is claimed by its holder") && r.holder == lease.Holder):
 		return core.Claimed{ID: id, Verdict: core.Gone}
-	case r.state == "running" && r.holder == lease.Holder && !s.is("claim repeat unknown"):
+	case s.is("settled grant comes back") && r.holder == lease.Holder && r.attempts > 0:
+		r.state = "running"
+	case r.state == "running" && s.sameHolder(r.holder, lease.Holder) && !s.is("claim repeat unknown"):
 	case r.heldAt(now) && !(s.is("lease stolen at its end") && r.until.Equal(now)):
 		at := r.until
 		if s.is("held at now") {
@@ -186,13 +212,16 @@ func (s *Store) claim(id core.ID, lease core.Lease) core.Claimed {
 		return core.Claimed{ID: id, Verdict: core.NotDue, At: r.due}
 	default:
 		s.gap("claim checks, then writes")
+		if r.state == "running" {
+			s.gap("rescue by id alone")
+		}
 		if r.state == "running" && !s.is("crashes not counted") {
 			r.crashes++
 		}
 		if r.state != "running" || !s.is("take-over keeps token") {
 			r.token++
 		}
-		r.state, r.holder, r.until = "running", lease.Holder, s.time(lease.Until)
+		r.state, r.holder, r.until = "running", lease.Holder, s.leaseEnd(lease.Until)
 		r.attempts++
 	}
 	c := core.Claimed{
@@ -214,19 +243,21 @@ func (s *Store) holds(r *row, g core.Grant) bool {
 
 // Extend implements core.Claimer.
 func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := s.enter(ctx, len(grants)); err != nil {
+		return unless(s.is("commit error is success"), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []core.ItemError
 	for i, g := range grants {
 		r := s.row(g.ID)
-		if !s.holds(r, g) || r.state != "running" || s.is("extend reads a clock") && r.until.Before(time.Now()) {
+		if s.lockedFor(g.ID) {
+			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrBusy})
+		} else if !(s.holds(r, g) || s.is("no token on extend") && r != nil) || r.state != "running" || s.is("extend reads a clock") && r.until.Before(time.Now()) {
 			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
 		}
 	}
-	if s.is("extend all or nothing") && len(failed) > 0 {
+	if len(failed) > 0 && (s.is("extend all or nothing") || s.is("a locked row stops the others") && errors.Is(failed[0].Err, core.ErrBusy)) {
 		return core.NewBatchError(failed)
 	}
 	for i, g := range grants {
@@ -235,7 +266,7 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 		}
 		r := s.row(g.ID)
 		if until.After(r.until) || s.is("extend shortens") {
-			r.until = until
+			r.until = s.leaseEnd(until)
 		} else if until.Equal(r.until) && s.is("extend repeat lost") {
 			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
 		}
@@ -245,19 +276,38 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 
 // Settle implements core.Claimer.
 func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := s.enter(ctx, len(settlements)); err != nil {
+		if s.is("broken items fail") && errors.Is(err, errAway) {
+			return allFail(settlements, err)
+		}
+		return unless(s.is("commit error is success"), err)
+	}
+	if s.is("half a batch is a success") && interrupted(ctx, len(settlements)) {
+		settlements = settlements[:len(settlements)/2]
+	}
+	if s.is("cancelled items fail") && interrupted(ctx, len(settlements)) {
+		return allFail(settlements, ctx.Err())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.settleAll(now, settlements)
+}
+
+func (s *Store) settleAll(now time.Time, settlements []core.Settlement) error {
 	var failed []core.ItemError
 	for i, x := range settlements {
 		r := s.row(x.Grant.ID)
 		switch {
-		case !s.holds(r, x.Grant), r.state == "cancelled" && !s.is("settle of a cancelled one succeeds"),
+		case s.lockedFor(x.Grant.ID):
+			failed = append(failed, core.ItemError{Index: i, ID: x.Grant.ID, Err: core.ErrBusy})
+			continue
+		case !s.fenced(r, x), r.state == "cancelled" && !s.is("settle of a cancelled one succeeds"),
 			s.is("settle refuses late") && r.state == "running" && r.until.Before(now),
 			s.is("settle repeat refused") && r.state != "running":
 			failed = append(failed, core.ItemError{Index: i, ID: x.Grant.ID, Err: core.ErrLeaseLost})
+			continue
+		case r.state != "running" && s.is("retry written again") && x.Outcome == core.Retry:
+			r.due = x.Due
 			continue
 		case r.state != "running" && !s.is("settle changes the settled"):
 			continue // a repeat
@@ -299,8 +349,8 @@ func (s *Store) settle(now time.Time, x core.Settlement, r *row) {
 
 // Waiting implements core.Claimer.
 func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err := s.enter(ctx, limit); err != nil {
+		return nil, unless(s.is("broken waiting is empty"), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,12 +362,18 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 		if s.is("pages skip equal dues") {
 			behind = entry.Due.After(after.Due)
 		}
+		if s.is("after before 2000 is none") && after.Due.Year() < 2000 {
+			behind = true
+		}
 		bound := entry.Due.Before(before) || s.is("bound inclusive") && entry.Due.Equal(before)
 		if r.live() && behind && bound {
 			list = append(list, entry)
 		}
 	}
 	slices.SortFunc(list, compare)
+	if s.is("waiting looks at 500 rows") {
+		list = list[:min(500, len(list))]
+	}
 	hidden := func(entry core.Entry) bool {
 		r := s.row(entry.ID)
 		return r.heldAt(now) && !s.is("waiting shows the held") && !s.is("leases ignored") || s.is("waiting hides the lapsed") && r.state == "running"
@@ -329,20 +385,34 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 		list = list[:min(limit, len(list))]
 	}
 	list = slices.DeleteFunc(list, hidden)
-	return list[:min(limit, len(list))], nil
+	if s.is("a sweep with a stored cursor") {
+		list = slices.DeleteFunc(list, func(entry core.Entry) bool { return compare(entry, s.cursor) < 0 })
+	}
+	list = list[:min(limit, len(list))]
+	if len(list) > 0 {
+		s.cursor = list[len(list)-1]
+	}
+	return list, nil
 }
 
 // Cancel implements core.Store.
 func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err := s.enter(ctx, len(ids)); err != nil {
+		if s.is("broken cancel is unknown") && errors.Is(err, errAway) {
+			return slices.Repeat([]core.Fate{core.Unknown}, len(ids)), nil
+		}
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var fates []core.Fate
-	for _, id := range ids {
+	var busy []core.ItemError
+	for i, id := range ids {
 		r := s.row(id)
 		switch {
+		case s.lockedFor(id):
+			fates = append(fates, 0)
+			busy = append(busy, core.ItemError{Index: i, ID: id, Err: core.ErrBusy})
 		case r == nil:
 			fates = append(fates, core.Unknown)
 		case !r.live() && r.state != "cancelled":
@@ -366,20 +436,28 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 			fates = append(fates, map[bool]core.Fate{false: core.Cancelled, true: core.WasRunning}[r.wasRunning])
 		}
 	}
-	return fates, nil
+	return fates, core.NewBatchError(busy)
 }
 
 // Reschedule implements core.Store.
 func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := s.enter(ctx, len(moves)); err != nil {
+		return unless(s.is("commit error is success"), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []core.ItemError
 	for i, m := range moves {
+		if s.is("reschedule stops at a failure") && len(failed) > 0 {
+			break
+		}
 		r := s.row(m.ID)
+		if s.is("reschedule ignores case") && r == nil {
+			r = s.anyCase(m.ID)
+		}
 		switch {
+		case s.lockedFor(m.ID):
+			failed = append(failed, core.ItemError{Index: i, ID: m.ID, Err: core.ErrBusy})
 		case r == nil, r.state != "pending" && !(r.state == "running" && s.is("reschedule moves the running")):
 			failed = append(failed, core.ItemError{Index: i, ID: m.ID, Err: core.ErrNotPending})
 		case r.due.Equal(m.To) && !s.is("reschedule repeat moved"):
@@ -398,8 +476,8 @@ func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) 
 
 // Purge implements core.Purger.
 func (s *Store) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
+	if err := s.enter(ctx, 1); err != nil {
+		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

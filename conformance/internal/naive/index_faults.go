@@ -1,0 +1,48 @@
+package naive
+
+import (
+	"context"
+)
+
+// Break has every call fail until heal is called.
+func (x *Index) Break() (heal func()) {
+	x.set(func() {
+		x.data.broken = true
+		close(x.data.cut)
+		if x.bug == "break forgets" {
+			clear(x.data.due)
+		}
+	})
+	return func() {
+		x.set(func() {
+			x.data.broken = x.bug == "broken for good"
+			x.data.cut = make(chan struct{})
+		})
+	}
+}
+
+func (x *Index) set(f func()) {
+	x.data.mu.Lock()
+	defer x.data.mu.Unlock()
+	f()
+}
+
+// enter is what each method does first: it fails where ctx is done or the backend
+// is away.
+func (x *Index) enter(ctx context.Context, items int) error {
+	if ctx.Err() != nil && x.bug != "ctx ignored" {
+		return ctx.Err()
+	}
+	if x.bug == "ctx looked at too late" && interrupted(ctx, items) {
+		x.data.slow.Do(dawdle) // it goes on
+	}
+	broken := false
+	x.set(func() { broken = x.data.broken })
+	switch {
+	case !broken:
+		return nil
+	case x.bug == "broken waits for good":
+		x.data.slow.Do(dawdle)
+	}
+	return errAway
+}
