@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
 )
@@ -25,6 +26,11 @@ func filled(n int) (*heapindex.Index, []core.Entry) {
 	idx := heapindex.New()
 	_ = idx.Add(ctx, entries)
 	return idx, entries
+}
+
+// BenchmarkIndex measures every method.
+func BenchmarkIndex(b *testing.B) {
+	conformance.BenchmarkIndex(b, func(*testing.B) core.TimeIndex { return heapindex.New() })
 }
 
 // BenchmarkAddTake: the life of a task in the index, at a steady size. One

@@ -7,8 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 )
+
+// BenchmarkClaimer measures every method by either driver.
+func BenchmarkClaimer(b *testing.B) {
+	for _, d := range []driver{native, standard} {
+		b.Run(d.name(), func(b *testing.B) {
+			conformance.BenchmarkClaimer(b, func(b *testing.B) core.Claimer { return d.migrated(b, Options{}) }, nil)
+		})
+	}
+}
 
 // BenchmarkClaim measures claims of 500 of 100,000 rows, in rows a second.
 func BenchmarkClaim(b *testing.B) {

@@ -6,9 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/sqliteclaim"
 )
+
+// BenchmarkClaimer measures every method.
+func BenchmarkClaimer(b *testing.B) {
+	conformance.BenchmarkClaimer(b, func(b *testing.B) core.Claimer { return open(b, file(b), sqliteclaim.Options{}) }, nil)
+}
 
 // A task's life in batches: insert, look, claim, settle. Each batch of each call
 // is a commit with synchronous FULL.
