@@ -32,6 +32,9 @@ var pairDoubles = []double{
 	{bug: "leases ignored", want: "crash/taken-over"},
 	{bug: "token ignored", want: "crash/taken-over"},
 	{bug: "done stays pending", want: "run/each-once"},
+	{bug: "leases ignored", want: "faults/lossy-index"},
+	{bug: "waiting hides all", want: "faults/lossy-index"},
+	{bug: "insert repeat exists", want: "faults/failing-store"},
 }
 
 // heavy cases are run for a double only where they are meant for it.
@@ -142,7 +145,7 @@ func TestTheMainJobOnRightNaiveParts(t *testing.T) { conformance.TestScheduler(t
 func TestEachBrokenPairFailsTheCaseMeantForIt(t *testing.T) {
 	run, caught := 0, 0
 	for _, d := range pairDoubles {
-		t.Run(d.bug, func(t *testing.T) {
+		t.Run(d.bug+": "+d.want, func(t *testing.T) {
 			run++
 			if d.check(t, conformance.PairFailures(t, naivePair(d.bug), func(name string) bool { return name == d.want })) {
 				caught++

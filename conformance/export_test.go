@@ -57,7 +57,7 @@ func CheckSkips(skip map[string]string, known []string) error {
 // CaseNames returns the names of all cases of TestIndex, TestStore and
 // TestScheduler.
 func CaseNames() (index, store, pair []string) {
-	return names(indexCases()), append(names(claimerCases()), names(storeCases())...), names(pairCases)
+	return names(indexCases()), append(names(claimerCases()), names(storeCases())...), names(schedulerCases())
 }
 
 // Rules returns all cases' rules by suite and name.
@@ -72,7 +72,7 @@ func Rules() map[string]string {
 	for _, c := range storeCases() {
 		rules["store "+c.name] = c.rule
 	}
-	for _, c := range pairCases {
+	for _, c := range schedulerCases() {
 		rules["pair "+c.name] = c.rule
 	}
 	return rules
