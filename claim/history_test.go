@@ -16,10 +16,12 @@ func TestMemoryAnswersRandomHistories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Attr("dueclaim.backend", "store:memory")
-			history.TestStore(t, conformance.Store{
+			store := conformance.Store{
 				New:      func(*testing.T) core.Store { return claim.NewMemory(options) },
 				Provides: conformance.StoreProvides{Purger: true, KeepsFinished: !options.DeleteFinished},
-			}, history.Options{InProcess: true})
+			}
+			history.TestStore(t, store, history.Options{InProcess: true})
+			history.TestLinearizable(t, store, history.Options{InProcess: true})
 		})
 	}
 }

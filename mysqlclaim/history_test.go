@@ -36,10 +36,14 @@ func histories(t *testing.T, b backend, options string, o Options) conformance.S
 func TestRandomHistories(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		t.Run("defaults", func(t *testing.T) {
-			history.TestStore(t, histories(t, b, "interpolateParams=true", Options{}), history.Options{})
+			store := histories(t, b, "interpolateParams=true", Options{})
+			history.TestStore(t, store, history.Options{})
+			history.TestLinearizable(t, store, history.Options{})
 		})
 		t.Run("deletes finished", func(t *testing.T) {
-			history.TestStore(t, histories(t, b, "clientFoundRows=true", Options{DeleteFinished: true}), history.Options{})
+			store := histories(t, b, "clientFoundRows=true", Options{DeleteFinished: true})
+			history.TestStore(t, store, history.Options{})
+			history.TestLinearizable(t, store, history.Options{})
 		})
 	})
 }

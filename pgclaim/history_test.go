@@ -38,9 +38,15 @@ func histories(t *testing.T, d driver, o Options) conformance.Store {
 
 func TestRandomHistories(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d driver) {
-		t.Run("defaults", func(t *testing.T) { history.TestStore(t, histories(t, d, Options{}), history.Options{}) })
+		t.Run("defaults", func(t *testing.T) {
+			store := histories(t, d, Options{})
+			history.TestStore(t, store, history.Options{})
+			history.TestLinearizable(t, store, history.Options{})
+		})
 		t.Run("deletes finished", func(t *testing.T) {
-			history.TestStore(t, histories(t, d, Options{DeleteFinished: true}), history.Options{})
+			store := histories(t, d, Options{DeleteFinished: true})
+			history.TestStore(t, store, history.Options{})
+			history.TestLinearizable(t, store, history.Options{})
 		})
 	})
 }

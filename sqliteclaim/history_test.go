@@ -42,8 +42,14 @@ func histories(t *testing.T, options sqliteclaim.Options) conformance.Store {
 
 func TestRandomHistories(t *testing.T) {
 	t.Attr("dueclaim.backend", "store:sqlite")
-	t.Run("defaults", func(t *testing.T) { random.TestStore(t, histories(t, sqliteclaim.Options{}), random.Options{}) })
+	t.Run("defaults", func(t *testing.T) {
+		store := histories(t, sqliteclaim.Options{})
+		random.TestStore(t, store, random.Options{})
+		random.TestLinearizable(t, store, random.Options{})
+	})
 	t.Run("deletes finished", func(t *testing.T) {
-		random.TestStore(t, histories(t, sqliteclaim.Options{DeleteFinished: true}), random.Options{})
+		store := histories(t, sqliteclaim.Options{DeleteFinished: true})
+		random.TestStore(t, store, random.Options{})
+		random.TestLinearizable(t, store, random.Options{})
 	})
 }

@@ -99,8 +99,14 @@ func TestEachBrokenStoreIsFoundOut(t *testing.T) {
 func TestRightPartsPass(t *testing.T) {
 	o := Options{InProcess: true}
 	t.Run("naive index", func(t *testing.T) { TestIndex(t, naiveIndex(""), o) })
-	t.Run("naive store", func(t *testing.T) { TestStore(t, naiveStore("", false), o) })
-	t.Run("naive store that deletes", func(t *testing.T) { TestStore(t, naiveStore("", true), o) })
+	t.Run("naive store", func(t *testing.T) {
+		TestStore(t, naiveStore("", false), o)
+		TestLinearizable(t, naiveStore("", false), o)
+	})
+	t.Run("naive store that deletes", func(t *testing.T) {
+		TestStore(t, naiveStore("", true), o)
+		TestLinearizable(t, naiveStore("", true), o)
+	})
 	t.Run("heap", func(t *testing.T) {
 		TestIndex(t, conformance.Index{
 			New:      func(*testing.T) core.TimeIndex { return heapindex.New() },
