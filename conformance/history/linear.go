@@ -45,7 +45,7 @@ func TestLinearizable(t *testing.T, store conformance.Store, o Options) {
 		found := searchConcurrent(t, store, start, o)
 		if found.broken == nil {
 			t.Logf("%d calls of %d clients about %d ids, %d of them of unknown outcome; %d histories of an id too tangled to check",
-				found.events, clients, ids, found.unknown, found.undecided)
+				found.calls, clients, ids, found.unknown, found.undecided)
 			return
 		}
 		t.Error(found.broken.text)
@@ -58,8 +58,8 @@ const ids = 3
 
 // concurrency is what came of checking concurrent histories.
 type concurrency struct {
-	played, events, unknown, undecided int
-	broken                             *contradiction
+	played, calls, unknown, undecided int
+	broken                            *contradiction
 }
 
 // contradiction is the history of an id that no order explains.
@@ -75,9 +75,12 @@ func searchConcurrent(t *testing.T, store conformance.Store, seed uint64, o Opti
 	for n := range o.histories(true) {
 		found.played = n + 1
 		events := playTogether(t, store, seed+uint64(n), o.steps())
-		for id, history := range byID(events) {
-			found.events += len(history)
+		for id, history := range byID(events, o.ReadsBack) {
 			for _, x := range history {
+				if x.Input.(op).early {
+					continue
+				}
+				found.calls++
 				if x.Output.(answer).unknown {
 					found.unknown++
 				}
@@ -136,13 +139,23 @@ func playTogether(t *testing.T, store conformance.Store, seed uint64, steps int)
 }
 
 // byID parts a history by id: a batch takes effect item by item.
-func byID(events []event) map[core.ID][]porcupine.Operation {
+func byID(events []event, readsBack bool) map[core.ID][]porcupine.Operation {
 	end := int64(0)
 	for _, e := range events {
 		end = max(end, e.call, e.ret)
 	}
 	parts := map[core.ID][]porcupine.Operation{}
+	late := map[core.ID]int{}
 	for _, e := range events {
+		if readsBack && e.in.readLate(e.out) && late[e.id] < 64 {
+			late[e.id]++
+			e.in.number = late[e.id]
+			early := e.in
+			early.early = true
+			parts[e.id] = append(parts[e.id], porcupine.Operation{
+				ClientId: e.client, Input: early, Output: answer{unknown: true}, Call: e.call, Return: e.ret,
+			})
+		}
 		o := porcupine.Operation{ClientId: e.client, Input: e.in, Output: e.out, Call: e.call, Return: e.ret}
 		if e.out.unknown {
 			o.Return = end + 1

@@ -98,6 +98,7 @@ func (c *client) do(ids []core.ID, ops []op, call func() ([]answer, error)) []an
 		}
 		for i, id := range ids {
 			e := event{id: id, client: c.number, in: ops[i], call: start}
+			e.in.items = len(ids)
 			if err != nil {
 				e.out.unknown = true
 			} else {

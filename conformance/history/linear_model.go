@@ -32,6 +32,12 @@ type op struct {
 	due     time.Time // Insert, Settle; Reschedule: To
 	from    time.Time
 	until   time.Time // Extend
+	items   int       // of the call
+
+	// See Options.ReadsBack: such a call is two ops, an early one that may have the
+	// effect and one that has the answer, of the same number from 1.
+	early  bool
+	number int
 }
 
 // answer is what came back for an op.
@@ -78,7 +84,8 @@ type state struct {
 	attempts, crashes int
 	call              string
 	wasRunning        bool
-	rescheduled       bool // since the newest grant
+	rescheduled       bool   // since the newest grant
+	answered          uint64 // a bit for each number whose answer was given: no early op may follow it
 }
 
 func (s state) live() bool { return s.status == pending || s.status == running }
@@ -119,6 +126,26 @@ func (r rules) model() porcupine.Model {
 // step returns the states that s may be in after in was answered by out; none
 // where the contract forbids that answer.
 func (r rules) step(s state, in op, out answer) []state {
+	var mark uint64
+	if in.number > 0 {
+		mark = 1 << (in.number - 1)
+	}
+	answered := s.answered
+	if in.early && answered&mark != 0 {
+		return []state{s}
+	}
+	if !in.early {
+		answered |= mark
+	}
+	s.answered = 0
+	next := r.either(s, in, out)
+	for i := range next {
+		next[i].answered = answered
+	}
+	return next
+}
+
+func (r rules) either(s state, in op, out answer) []state {
 	next := r.from(s, in, out)
 	if !r.keeps && s.status == cancelled {
 		// Free: how soon a cancelled row goes from a store that doesn't keep it, so
@@ -126,6 +153,21 @@ func (r rules) step(s state, in op, out answer) []state {
 		next = append(next, r.from(state{}, in, out)...)
 	}
 	return next
+}
+
+// readLate says whether the answer may have been read some time after the effect,
+// by a store that reads back.
+func (in op) readLate(out answer) bool {
+	switch {
+	case out.unknown:
+		return false
+	case in.kind == claims:
+		return out.verdict != core.Granted
+	case in.kind == inserts:
+		return out.refused != ""
+	default:
+		return in.kind == cancels || out.refused != "" && in.items > 1
+	}
 }
 
 func (r rules) from(s state, in op, out answer) []state {

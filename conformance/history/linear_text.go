@@ -44,6 +44,8 @@ func showOp(in op) string {
 
 func showAnswer(in op, out answer) string {
 	switch {
+	case in.early:
+		return "may take effect before the answer below is read"
 	case out.unknown:
 		return "unknown"
 	case out.refused != "":
@@ -100,7 +102,7 @@ func explain(m porcupine.Model, id core.ID, history []porcupine.Operation, info 
 	for i := range lines {
 		lines[i] = i
 	}
-	slices.SortFunc(lines, func(i, j int) int { return cmp.Compare(history[i].Call, history[j].Call) })
+	slices.SortStableFunc(lines, func(i, j int) int { return cmp.Compare(history[i].Call, history[j].Call) })
 	for _, i := range lines {
 		o := history[i]
 		place := "  ?"
@@ -108,7 +110,7 @@ func explain(m porcupine.Model, id core.ID, history []porcupine.Operation, info 
 			place = fmt.Sprintf("%3d", at+1)
 		}
 		until := fmt.Sprintf("%4d", o.Return)
-		if o.Output.(answer).unknown {
+		if o.Output.(answer).unknown && !o.Input.(op).early {
 			until = "   …"
 		}
 		fmt.Fprintf(&b, "  %s  [%4d,%s] client %d: %s\n", place, o.Call, until, o.ClientId, m.DescribeOperation(o.Input, o.Output))

@@ -26,6 +26,13 @@ type Options struct {
 	// then 200, and 10,000 with DUECLAIM_STRESS; of concurrent histories, which cost
 	// more to check than to play, 100 and 2,000.
 	InProcess bool
+	// ReadsBack weakens TestLinearizable for a store whose database can't say which
+	// rows a write changed, so that it reads them back in a second step: a task that
+	// the write changed and that others changed again before it was read may be
+	// answered as it then is, though the write counts. It concerns claims (whose grant
+	// is over by then), cancels, inserts, and batches of which not every item took
+	// effect. Without it each call is to take effect, item by item, in one step.
+	ReadsBack bool
 
 	shrink time.Duration // how long to make a failing history smaller; 0: as rapid's flag has it
 }
