@@ -22,3 +22,7 @@ func TestConformance(t *testing.T) {
 		Store: func(*testing.T) core.Store { return claim.NewMemory(claim.MemoryOptions{}) },
 	})
 }
+
+func BenchmarkIndex(b *testing.B) {
+	conformance.BenchmarkIndex(b, func(*testing.B) core.TimeIndex { return wheelindex.New() })
+}
