@@ -52,7 +52,12 @@ func (e *pairEnv) survive(harm func(process int) *Faults, kinds ...Fault) {
 	opt.Lease = 4 * time.Second // a claim whose every reply is lost ends with it
 	opt.Backoff = func(int) time.Duration { return 20 * time.Millisecond }
 	var failed sync.Map
-	stop := e.startAll(func(_ context.Context, job *core.Job) error {
+	stop := e.startAll(func(ctx context.Context, job *core.Job) error {
+		select { // long enough for another look at the task
+		case <-time.After(30 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		if _, again := failed.LoadOrStore(job.Task.ID, true); !again && len(job.Task.Payload) > 0 {
 			return errors.New("the first attempt fails")
 		}

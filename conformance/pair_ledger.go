@@ -15,6 +15,7 @@ import (
 // finds out whether two leases of one task were ever alive at once.
 type ledger struct {
 	mu     sync.Mutex
+	events int
 	grants map[core.ID][]*granted
 }
 
@@ -22,8 +23,12 @@ type granted struct {
 	token int64
 	now   time.Time // of the Claim
 	until time.Time // as far as it was extended
-	ended bool      // a Settle was sent: from then on somebody else may be next
-	done  bool      // a Settle as Done was accepted
+	// A Settle was accepted, and one as Done.
+	settled, done bool
+	// The numbers of the events at which the Claim was answered, and at which a
+	// Settle was sent that was not refused: from then on somebody else may be
+	// next. 0: none.
+	claimed, ended int
 }
 
 // of returns the entry of a grant, nil where it is unknown.
@@ -71,7 +76,7 @@ func (s *ledgerStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease
 	defer s.l.mu.Unlock()
 	for _, c := range got {
 		if c.Verdict == core.Granted && s.l.of(c.Grant) == nil { // not a repeat
-			s.l.grants[c.ID] = append(s.l.grants[c.ID], &granted{token: c.Grant.Token, now: lease.Now, until: c.At})
+			s.l.grants[c.ID] = append(s.l.grants[c.ID], &granted{token: c.Grant.Token, now: lease.Now, until: c.At, claimed: s.l.event()})
 		}
 	}
 	return got, err
@@ -94,8 +99,8 @@ func (s *ledgerStore) Settle(ctx context.Context, now time.Time, settlements []c
 	s.l.mu.Lock()
 	for i, st := range settlements {
 		newest[i] = s.l.newest(st.Grant.ID)
-		if x := s.l.of(st.Grant); x != nil {
-			x.ended = true
+		if x := s.l.of(st.Grant); x != nil && x.ended == 0 {
+			x.ended = s.l.event()
 		}
 	}
 	s.l.mu.Unlock()
@@ -103,8 +108,11 @@ func (s *ledgerStore) Settle(ctx context.Context, now time.Time, settlements []c
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	for i, st := range settlements {
-		if x := s.l.of(st.Grant); x != nil && accepted(err, i) && st.Outcome == core.Done {
-			x.done = true
+		if x := s.l.of(st.Grant); x != nil && accepted(err, i) {
+			x.settled = true
+			x.done = x.done || st.Outcome == core.Done
+		} else if x != nil && refused(err, i) && !x.settled { // a repeat is refused once somebody else is next
+			x.ended = 0
 		}
 		if accepted(err, i) && st.Grant.Token < newest[i] {
 			s.report("Settle of %q under token %d was accepted though token %d had been granted before", st.Grant.ID, st.Grant.Token, newest[i])
@@ -126,17 +134,21 @@ func (l *ledger) completions(id core.ID) int {
 	return n
 }
 
+func (l *ledger) event() int {
+	l.events++
+	return l.events
+}
+
 // accepted says whether item i of a batch took effect for certain.
 func accepted(err error, i int) bool {
 	var batch *core.BatchError
-	switch {
-	case err == nil:
-		return true
-	case !errors.As(err, &batch):
-		return false
-	default:
-		return !slices.ContainsFunc(batch.Items, func(item core.ItemError) bool { return item.Index == i })
-	}
+	return err == nil || errors.As(err, &batch) && !refused(err, i)
+}
+
+// refused says whether item i of a batch had no effect for certain.
+func refused(err error, i int) bool {
+	var batch *core.BatchError
+	return errors.As(err, &batch) && slices.ContainsFunc(batch.Items, func(item core.ItemError) bool { return item.Index == i })
 }
 
 // wantNoTwoLeases fails for each task that was granted while an earlier lease of
@@ -148,7 +160,7 @@ func (e *pairEnv) wantNoTwoLeases(l *ledger) {
 		slices.SortFunc(list, func(a, b *granted) int { return cmp.Compare(a.token, b.token) })
 		for i := 1; i < len(list); i++ {
 			old, next := list[i-1], list[i]
-			if !old.ended && !old.until.Before(next.now) {
+			if over := old.ended > 0 && old.ended < next.claimed; !over && !old.until.Before(next.now) {
 				e.Errorf("%q was granted under token %d by a claim at %s, while the lease under token %d lasted until %s",
 					id, next.token, stamp(next.now), old.token, stamp(old.until))
 			}
