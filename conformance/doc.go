@@ -13,7 +13,9 @@
 // and learns what is right, what is wrong and which rule says so. [TestIndex]
 // is for a [core.TimeIndex], [TestStore] for a [core.Store], [TestClaimer] for
 // a [core.Claimer] that keeps no tasks of its own, [TestScheduler] for the main job
-// on a pair of one index and one store.
+// on a pair of one index and one store. [TestSQL] checks a store on database/sql
+// statement by statement against a script, without a server; package
+// conformance/sqlmocked plays the scripts on go-sqlmock.
 //
 // Every case checks one rule, a MUST of the contract. The rule is printed when
 // the case fails and is set as the test attribute "dueclaim.rule", its group as
@@ -29,5 +31,24 @@
 // What the cases can't prove from outside: that a method gives up on a locked
 // row when its ctx ends, that no transaction is left open, that a lost reply is
 // mended by a repeat at any byte of the protocol, and how many statements a
-// batch costs. Those are the adapter's own tests.
+// batch costs. TestSQL proves some of it for database/sql; the rest is the
+// adapter's own tests.
+//
+// # What doubles can't prove
+//
+// TestSQL has no server behind it. A statement's text is compared, not
+// understood: that a server parses it, finds its rows by the right index, and
+// that the guard in it holds is not shown. Nor are locks and their order, SKIP
+// LOCKED, isolation levels, collations (are "a" and "A" one id?), column types
+// and what they cut or round, triggers, and what autocommit and a commit make
+// durable. Errors are put in by hand: which ones a real driver returns, when it
+// reconnects, repeats or prepares by itself, and how it encodes arguments is left
+// out. (A store that asks its driver what it can do takes its other way here:
+// pgclaim runs in the mode for a driver that it doesn't know.) The rows that a
+// script answers are what its author believes; a wrong belief passes.
+//
+// An index on miniredis goes through all of TestIndex; that shows nothing about
+// eviction, fail-over, persistence, a cluster's slots, script time-outs or the
+// limits of a real server's Lua. So every double stands beside the same adapter's
+// run of the suite on real servers, never in its place.
 package conformance
