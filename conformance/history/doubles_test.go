@@ -1,7 +1,9 @@
 package history
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +96,47 @@ func TestEachBrokenStoreIsFoundOut(t *testing.T) {
 	caught(t, "stores", storeBugs, func(t *testing.T, bug string) *failure {
 		return searchStore(t, naiveStore(bug, false), seed(), hunt)
 	})
+}
+
+// tokenless goes by the holder alone, as if no claim were ever repeated after its
+// grant was given back.
+type tokenless struct {
+	*naive.Store
+	newest map[core.ID]map[string]int64
+}
+
+func (s *tokenless) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	got, err := s.Store.Claim(ctx, ids, lease)
+	for _, c := range got {
+		if c.Verdict == core.Granted {
+			if s.newest[c.ID] == nil {
+				s.newest[c.ID] = map[string]int64{}
+			}
+			s.newest[c.ID][c.Grant.Holder] = c.Grant.Token
+		}
+	}
+	return got, err
+}
+
+func (s *tokenless) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	settlements = slices.Clone(settlements)
+	for i, x := range settlements {
+		if token, ok := s.newest[x.Grant.ID][x.Grant.Holder]; ok {
+			settlements[i].Grant.Token = token
+		}
+	}
+	return s.Store.Settle(ctx, now, settlements)
+}
+
+func TestAStoreWithoutTokensIsFoundOut(t *testing.T) {
+	f := searchStore(t, conformance.Store{
+		New: func(*testing.T) core.Store {
+			return &tokenless{naive.NewStore(""), map[core.ID]map[string]int64{}}
+		},
+		Provides: conformance.StoreProvides{Purger: true, KeepsFinished: true},
+	}, seed(), hunt)
+	require.NotNil(t, f)
+	t.Logf("found by history %d", f.played+1)
 }
 
 func TestRightPartsPass(t *testing.T) {

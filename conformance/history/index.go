@@ -184,7 +184,7 @@ func (x *indexRun) due(t *rapid.T) {
 
 func (x *indexRun) take(t *rapid.T) {
 	idx, ctx, who := x.at(t)
-	now, limit := x.pools.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	now, limit := x.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
 	until := x.after(t, now)
 	x.step("%s: Take%s(now %s, until %s, %d)", who, showDone(ctx), stamp(now), stamp(until), limit)
 	got, next, err := idx.(core.Taker).Take(ctx, now, until, limit)

@@ -90,6 +90,10 @@ func (s *storeRun) someGrants(t *rapid.T) []pair {
 	chosen := some(t, "grants", choice, func(p pair) core.ID { return p.right.ID })
 	for i, g := range chosen {
 		switch rapid.IntRange(0, 9).Draw(t, "made up") {
+		case 6, 7:
+			of := slices.DeleteFunc(slices.Clone(s.grants), func(p pair) bool { return p.right.ID != g.right.ID })
+			other := pick(t, "token", of)
+			chosen[i].right.Token, chosen[i].tested.Token = other.right.Token, other.tested.Token
 		case 8:
 			other := swapCase(g.right.Holder)
 			chosen[i].right.Holder, chosen[i].tested.Holder = other, other

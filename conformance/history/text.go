@@ -74,10 +74,9 @@ func showClaimed(c core.Claimed) string {
 	}
 }
 
-func showID(id core.ID) string     { return name(id) }
-func showFate(f core.Fate) string  { return f.String() }
-func idOf(e core.Entry) core.ID    { return e.ID }
-func idOfMove(m core.Move) core.ID { return m.ID }
+func showID(id core.ID) string    { return name(id) }
+func showFate(f core.Fate) string { return f.String() }
+func idOf(e core.Entry) core.ID   { return e.ID }
 func showDone(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return " with a ctx that is done"
