@@ -64,6 +64,9 @@ func gather(r *testRun) (*results, error) {
 	for _, t := range r.order {
 		if caught := t.attrs["dueclaim.caught"]; caught != "" {
 			all.Caught = append(all.Caught, caught)
+			if t.outcome == "fail" {
+				failures = append(failures, fmt.Errorf("caught %s (%s %s)", caught, t.pkg, t.name))
+			}
 		}
 		name := t.caseName()
 		if name == "" {

@@ -232,12 +232,15 @@ func TestARunThatIsNotWholeIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "fell over in q", "it doesn't build")
 }
 
-func TestAFailedCaseIsRefused(t *testing.T) {
+func TestAFailedCaseAndABugThatIsNotCaughtAreRefused(t *testing.T) {
 	l := begin(t).ran("A", "index:heap", "due/limit", "fail", "")
 	for _, mode := range []string{"usable", "write", "check"} {
 		_, err := l.do(mode)
 		assert.ErrorContains(t, err, "index:heap fails due/limit (p TestA-index:heap/due/limit)")
 	}
+	_, err := begin(t).attr("TestDoubles", "caught", "broken indexes: 27 of 28").
+		add(event{Action: "fail", Package: "p", Test: "TestDoubles"}).do("write")
+	assert.ErrorContains(t, err, "caught broken indexes: 27 of 28 (p TestDoubles)")
 	assert.NoFileExists(t, "docs/conformance.md")
 }
 
