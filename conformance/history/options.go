@@ -23,7 +23,7 @@ type Options struct {
 	// or of 50 InProcess.
 	Steps int
 	// InProcess says that a call costs microseconds. The default of Histories is
-	// then 200, and 10,000 with DUECLAIM_STRESS; of concurrent histories, which cost
+	// then 100, and 10,000 with DUECLAIM_STRESS; of concurrent histories, which cost
 	// more to check than to play, 100 and 2,000.
 	InProcess bool
 	// ReadsBack weakens TestLinearizable for a store whose database can't say which
@@ -49,7 +49,7 @@ func (o Options) histories(concurrent bool) int {
 	case o.InProcess && stress:
 		usual = 10_000
 	case o.InProcess:
-		usual = 200
+		usual = 100
 	}
 	n := cmp.Or(o.Histories, usual)
 	if testing.Short() {
