@@ -4,10 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -15,9 +17,12 @@ import (
 // record is one history as it is played: what was drawn, what was called, and
 // what came of it.
 type record struct {
-	*rapid.T
-	steps  []string
-	broken string
+	*rapid.T // nil where the history is played again without some steps
+	steps    []string
+	broken   string
+	// again plays the history without some of its actions, on a fresh backend.
+	again   func(without []bool) *record
+	actions int
 }
 
 // step notes a call that is about to be made.
@@ -29,6 +34,9 @@ func (r *record) step(format string, args ...any) {
 // is played, which it takes for a sign that it is the same failure.
 func (r *record) fail(format string, args ...any) {
 	r.broken = fmt.Sprintf(format, args...)
+	if r.T == nil {
+		panic(stopped{})
+	}
 	r.Fatalf("the answer to the last step breaks the contract")
 }
 
@@ -83,6 +91,8 @@ func search(name string, seed uint64, o Options, play func(*record)) *failure {
 	}
 	if o.shrink != 0 {
 		set["rapid.shrinktime"] = o.shrink.String()
+	} else if !o.InProcess {
+		set["rapid.shrinktime"] = "10s" // too short to get far with a slow backend: see reduce
 	}
 	for flagName, value := range set {
 		f := flag.Lookup(flagName)
@@ -116,11 +126,44 @@ func search(name string, seed uint64, o Options, play func(*record)) *failure {
 	if !tb.failed {
 		return nil
 	}
+	if found.small != nil && found.small.again != nil && o.shrink == 0 {
+		found.small = reduce(found.small, time.Now().Add(reducing))
+	}
 	found.said = strings.Join(tb.said, "\n")
 	if match := seedSaid.FindStringSubmatch(found.said); match != nil {
 		found.seed, _ = strconv.ParseUint(match[1], 10, 64)
 	}
 	return found
+}
+
+// reducing bounds reduce.
+const reducing = 30 * time.Second
+
+// reduce leaves out actions without which the history still fails: first half of
+// them at a time, then a quarter, at last each by itself. Rapid leaves out what it
+// drew, which changes all that was drawn later, and needs thousands of tries.
+func reduce(r *record, deadline time.Time) *record {
+	without := make([]bool, r.actions)
+	for size := (r.actions + 1) / 2; size > 0; {
+		smaller := false
+		for from := 0; from < r.actions && time.Now().Before(deadline); from += size {
+			try := slices.Clone(without)
+			for i := from; i < min(from+size, r.actions); i++ {
+				try[i] = true
+			}
+			if slices.Equal(try, without) {
+				continue
+			}
+			if again := r.again(try); again.broken != "" {
+				without, smaller = try, true
+				r.steps, r.broken = again.steps, again.broken
+			}
+		}
+		if size > 1 || !smaller {
+			size /= 2
+		}
+	}
+	return r
 }
 
 // seedSaid finds the seed of the failing history, which differs from the run's.

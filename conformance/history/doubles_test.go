@@ -194,6 +194,31 @@ func TestAFailureIsMadeSmallAndSaysHowToPlayItAgain(t *testing.T) {
 	assert.Equal(t, f.small.steps, again.small.steps)
 }
 
+// As on a slow backend, where rapid has no time to make the history smaller.
+func TestActionsThatDontMatterAreLeftOut(t *testing.T) {
+	play := func(without []bool) *record {
+		r := &record{actions: 50}
+		if !without[7] && !without[30] {
+			r.steps, r.broken = []string{"7", "30"}, "broken"
+		}
+		for i, out := range without {
+			if !out && i != 7 && i != 30 {
+				r.steps = append(r.steps, "other")
+			}
+		}
+		return r
+	}
+	r := play(make([]bool, 50))
+	r.again = play
+	assert.Equal(t, []string{"7", "30"}, reduce(r, time.Now().Add(time.Minute)).steps)
+
+	f := searchStore(t, naiveStore("token ignored", false), 3, Options{Histories: 1_000, InProcess: true})
+	require.NotNil(t, f)
+	t.Log(f.text(t.Name()))
+	require.NotNil(t, f.small)
+	assert.LessOrEqual(t, len(f.small.steps), 5, "an insert, two claims and a settle or the like are enough")
+}
+
 func TestAPanicIsAFailureWithItsStack(t *testing.T) {
 	f := searchIndex(t, naiveIndex("panics"), 1, hunt)
 	require.NotNil(t, f)

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,12 +25,12 @@ func TestStore(t *testing.T, store conformance.Store, o Options) {
 
 func searchStore(t *testing.T, store conformance.Store, seed uint64, o Options) *failure {
 	return search(t.Name(), seed, o, func(r *record) {
-		first := store.New(t)
-		peer := first
-		if store.Peer != nil {
-			peer = store.Peer(t, first)
+		fresh := func(r *record, p pools) *storeRun {
+			first, peer := storeHandles(t, store)
+			return newStoreRun(t, r, p, store.Provides.KeepsFinished, first, peer)
 		}
-		s := newStoreRun(t, r, store.Provides.KeepsFinished, first, peer)
+		s := fresh(r, drawPools(r.T))
+		s.fresh = fresh
 		actions := s.claimActions()
 		actions["insert"], actions["insert more"], actions["insert again"] = s.insertNew, s.insertNew, s.insertAgain
 		actions["cancel"], actions["reschedule"] = s.cancel, s.reschedule
@@ -39,6 +40,14 @@ func searchStore(t *testing.T, store conformance.Store, seed uint64, o Options) 
 		r.Repeat(actions)
 		s.ending(true)
 	})
+}
+
+func storeHandles(t *testing.T, store conformance.Store) (first, peer core.Store) {
+	first = store.New(t)
+	if store.Peer == nil {
+		return first, first
+	}
+	return first, store.Peer(t, first)
 }
 
 // TestClaimer plays random histories on a Claimer, as a subtest of t. Each id is
@@ -54,13 +63,18 @@ func TestClaimer(t *testing.T, claimer conformance.Claimer, o Options) {
 
 func searchClaimer(t *testing.T, claimer conformance.Claimer, seed uint64, o Options) *failure {
 	return search(t.Name(), seed, o, func(r *record) {
-		first := claimer.New(t)
-		peer := first
-		if claimer.Peer != nil {
-			peer = claimer.Peer(t, first)
+		fresh := func(r *record, p pools) *storeRun {
+			first := claimer.New(t)
+			peer := first
+			if claimer.Peer != nil {
+				peer = claimer.Peer(t, first)
+			}
+			s := newStoreRun(t, r, p, claimer.Provides.KeepsFinished, first, peer)
+			s.putNew = func(tasks []core.Task) { claimer.Put(t, first, tasks) }
+			return s
 		}
-		s := newStoreRun(t, r, claimer.Provides.KeepsFinished, first, peer)
-		s.putNew = func(tasks []core.Task) { claimer.Put(t, first, tasks) }
+		s := fresh(r, drawPools(r.T))
+		s.fresh = fresh
 		actions := s.claimActions()
 		actions["put"] = s.put
 		r.Repeat(actions)
@@ -80,6 +94,11 @@ type storeRun struct {
 	keeps   bool // done and cancelled rows stay
 	putNew  func(tasks []core.Task)
 	putIDs  map[core.ID]bool
+
+	// script is what was done so far, to be done again without some of it on a
+	// store that fresh makes.
+	script []func(*storeRun)
+	fresh  func(*record, pools) *storeRun
 
 	calls  []insertCall
 	claims []claimCall
@@ -108,15 +127,72 @@ type claimCall struct {
 
 // pair is a grant as the right store gave it and as the tested one did. Free: how
 // tokens are counted, as long as they rise.
-type pair struct{ right, tested core.Grant }
+type pair struct {
+	right, tested core.Grant
+	nth           nth
+}
 
-func newStoreRun(t *testing.T, r *record, keeps bool, first, peer core.Claimer) *storeRun {
+// nth names a grant by what gave it, which holds also where steps are left out.
+type nth struct {
+	id     core.ID
+	holder string
+	n      int
+}
+
+// ref stands for a grant in a step: its token is that of an earlier grant, and so
+// is its holder, if not of the same one.
+type ref struct {
+	token  nth
+	holder string
+}
+
+// resolve returns the grant that r stands for; none where the step that gave it was
+// left out.
+func (s *storeRun) resolve(r ref) (pair, bool) {
+	i := slices.IndexFunc(s.grants, func(p pair) bool { return p.nth == r.token })
+	if i < 0 {
+		return pair{}, false
+	}
+	p := s.grants[i]
+	p.right.Holder, p.tested.Holder = r.holder, r.holder
+	return p, true
+}
+
+func newStoreRun(t *testing.T, r *record, p pools, keeps bool, first, peer core.Claimer) *storeRun {
 	right := naive.NewStore("")
 	right.Deletes = !keeps
-	return &storeRun{
-		record: r, pools: drawPools(r.T), t: t, handles: []core.Claimer{first, peer}, right: right, keeps: keeps,
+	s := &storeRun{
+		record: r, pools: p, t: t, handles: []core.Claimer{first, peer}, right: right, keeps: keeps,
 		names: map[string]int{}, putIDs: map[core.ID]bool{}, highest: map[core.ID]int64{}, floor: map[core.ID]int64{}, rescheduled: map[core.ID]bool{},
 	}
+	if r.T != nil {
+		r.again = s.again
+	}
+	return s
+}
+
+// do does one action of the history and remembers it.
+func (s *storeRun) do(action func(*storeRun)) {
+	s.script = append(s.script, action)
+	s.actions = len(s.script)
+	action(s)
+}
+
+// again plays the script without some of its actions.
+func (s *storeRun) again(without []bool) (r *record) {
+	r = &record{}
+	defer func() {
+		if p := recover(); p != nil && p != (stopped{}) {
+			r.broken = ""
+		}
+	}()
+	run := s.fresh(r, s.pools)
+	for i, action := range s.script {
+		if !without[i] {
+			action(run)
+		}
+	}
+	return r
 }
 
 // claimActions are the steps of any Claimer, those that matter most twice.
@@ -128,10 +204,16 @@ func (s *storeRun) claimActions() map[string]func(*rapid.T) {
 	}
 }
 
-// at chooses the handle and the context of a call.
-func (s *storeRun) at(t *rapid.T) (c core.Claimer, ctx context.Context, who string) {
-	i := rapid.IntRange(0, 1).Draw(t, "handle")
-	return s.handles[i], callContext(t, s.t), [...]string{"first", "peer"}[i]
+// place is where a call is made, and under which context.
+type place struct {
+	handle int
+	ctx    context.Context
+}
+
+func (p place) String() string { return [...]string{"first", "peer"}[p.handle] }
+
+func (s *storeRun) at(t *rapid.T) place {
+	return place{rapid.IntRange(0, 1).Draw(t, "handle"), callContext(t, s.t)}
 }
 
 // unique returns a new name that differs only in case from the one before or after.
@@ -153,22 +235,27 @@ func (s *storeRun) sameRefusals(want, got error) {
 
 // ending looks at all there is, as the claims and cancels of all ids show it.
 func (s *storeRun) ending(store bool) {
-	s.step("all that waits, at each instant")
+	first, peer := place{0, s.t.Context()}, place{1, s.t.Context()}
 	for _, now := range s.times {
-		s.comparePages(s.handles[1], now, endOfTime, 3)
+		s.do(func(s *storeRun) { s.comparePages(peer, now, endOfTime, 3) })
 	}
 	if store {
-		for _, c := range s.calls { // which of them are remembered
-			s.insert(s.t.Context(), s.handles[0], "first", insertCall{c.id, s.callNow(s.T), c.tasks}, true)
+		for i, c := range s.calls { // which of them are remembered
+			c.now = s.base.Add(time.Duration(10_000+i) * time.Hour) // see callNow
+			s.do(func(s *storeRun) { s.insert(first, c, true) })
 		}
 	}
 	end := endOfTime.Add(-time.Second) // every lease but the longest is over
-	s.claim(s.t.Context(), s.handles[1], "peer", claimCall{s.ids, core.Lease{Holder: "ending", Now: end, DueBy: endOfTime, Until: endOfTime}})
+	s.do(func(s *storeRun) {
+		s.claim(peer, claimCall{s.ids, core.Lease{Holder: "ending", Now: end, DueBy: endOfTime, Until: endOfTime}})
+	})
 	for _, g := range s.grants {
-		s.settleAll(s.t.Context(), s.handles[0], "first", end, []settlement{{g, core.Released, s.base}})
+		s.do(func(s *storeRun) {
+			s.settleAll(first, end, []settlement{{ref{g.nth, g.right.Holder}, core.Released, s.base}})
+		})
 	}
 	if store {
-		s.cancelAll(s.t.Context(), s.handles[1], "peer", end, s.ids)
-		s.cancelAll(s.t.Context(), s.handles[0], "first", end, s.ids)
+		s.do(func(s *storeRun) { s.cancelAll(peer, end, s.ids) })
+		s.do(func(s *storeRun) { s.cancelAll(first, end, s.ids) })
 	}
 }

@@ -55,33 +55,31 @@ func scribble(task core.Task) {
 }
 
 func (s *storeRun) insertNew(t *rapid.T) {
-	h, ctx, who := s.at(t)
-	c := insertCall{id: s.unique("c", "C"), now: s.callNow(t), tasks: s.tasks(t, s.ids)}
-	if ctx.Err() == nil {
-		s.calls = append(s.calls, c)
-	}
-	s.insert(ctx, h, who, c, false)
+	at, c := s.at(t), insertCall{id: s.unique("c", "C"), now: s.callNow(t), tasks: s.tasks(t, s.ids)}
+	s.do(func(s *storeRun) { s.insert(at, c, false) })
 }
 
 // insertAgain repeats a call, some with a later Now.
 func (s *storeRun) insertAgain(t *rapid.T) {
-	h, ctx, who := s.at(t)
 	if len(s.calls) == 0 {
 		return
 	}
-	c := pick(t, "call", s.calls)
+	at, c := s.at(t), pick(t, "call", s.calls)
 	if s.deleted || chance(t, "later", 2) { // Free: see callNow
 		s.clock++
 		c.now = s.base.Add(time.Duration(s.clock) * time.Hour)
 	}
-	s.insert(ctx, h, who, c, true)
+	s.do(func(s *storeRun) { s.insert(at, c, true) })
 }
 
-func (s *storeRun) insert(ctx context.Context, h core.Claimer, who string, c insertCall, again bool) {
-	call := core.Call{ID: c.id, Now: c.now}
-	s.step("%s: Insert%s(call %s, now %s, %s)", who, showDone(ctx), call.ID, stamp(call.Now), list(c.tasks, showTask))
+func (s *storeRun) insert(at place, c insertCall, again bool) {
+	ctx, call := at.ctx, core.Call{ID: c.id, Now: c.now}
+	if ctx.Err() == nil && !again {
+		s.calls = append(s.calls, c)
+	}
+	s.step("%s: Insert%s(call %s, now %s, %s)", at, showDone(ctx), call.ID, stamp(call.Now), list(c.tasks, showTask))
 	arg := cloneTasks(c.tasks)
-	got := h.(core.Store).Insert(ctx, call, arg)
+	got := s.handles[at.handle].(core.Store).Insert(ctx, call, arg)
 	unchanged(s.record, c.tasks, arg, showTask)
 	for _, task := range arg {
 		scribble(task)
@@ -109,25 +107,29 @@ func (s *storeRun) put(t *rapid.T) {
 	if len(tasks) == 0 {
 		return
 	}
-	s.step("Put(%s)", list(tasks, showTask))
 	for _, task := range tasks {
 		s.putIDs[task.ID] = true
 	}
-	s.putNew(cloneTasks(tasks))
-	if err := s.right.Insert(s.t.Context(), core.Call{ID: s.unique("c", "C"), Now: s.base}, cloneTasks(tasks)); err != nil {
-		s.fail("the right store: %v", err)
-	}
+	call := core.Call{ID: s.unique("c", "C"), Now: s.base}
+	s.do(func(s *storeRun) {
+		s.step("Put(%s)", list(tasks, showTask))
+		s.putNew(cloneTasks(tasks))
+		if err := s.right.Insert(s.t.Context(), call, cloneTasks(tasks)); err != nil {
+			s.fail("the right store: %v", err)
+		}
+	})
 }
 
 func (s *storeRun) cancel(t *rapid.T) {
-	h, ctx, who := s.at(t)
-	s.cancelAll(ctx, h, who, s.now(t), some(t, "ids", s.ids, rapid.ID))
+	at, now, ids := s.at(t), s.now(t), some(t, "ids", s.ids, rapid.ID)
+	s.do(func(s *storeRun) { s.cancelAll(at, now, ids) })
 }
 
-func (s *storeRun) cancelAll(ctx context.Context, h core.Claimer, who string, now time.Time, ids []core.ID) {
-	s.step("%s: Cancel%s(now %s, %s)", who, showDone(ctx), stamp(now), list(ids, showID))
+func (s *storeRun) cancelAll(at place, now time.Time, ids []core.ID) {
+	ctx := at.ctx
+	s.step("%s: Cancel%s(now %s, %s)", at, showDone(ctx), stamp(now), list(ids, showID))
 	arg := slices.Clone(ids)
-	got, err := h.(core.Store).Cancel(ctx, now, arg)
+	got, err := s.handles[at.handle].(core.Store).Cancel(ctx, now, arg)
 	unchanged(s.record, ids, arg, showID)
 	if s.refused(ctx, err, len(ids)) {
 		return
@@ -139,7 +141,7 @@ func (s *storeRun) cancelAll(ctx context.Context, h core.Claimer, who string, no
 }
 
 func (s *storeRun) reschedule(t *rapid.T) {
-	h, ctx, who := s.at(t)
+	at := s.at(t)
 	var moves []core.Move
 	waiting, _ := s.right.Waiting(context.Background(), endOfTime, core.Entry{}, endOfTime, 100)
 	for _, id := range some(t, "ids", s.ids, rapid.ID) {
@@ -154,9 +156,14 @@ func (s *storeRun) reschedule(t *rapid.T) {
 		moves = append(moves, m)
 	}
 	now := s.now(t)
-	s.step("%s: Reschedule%s(now %s, %s)", who, showDone(ctx), stamp(now), list(moves, showMove))
+	s.do(func(s *storeRun) { s.rescheduleAll(at, now, moves) })
+}
+
+func (s *storeRun) rescheduleAll(at place, now time.Time, moves []core.Move) {
+	ctx := at.ctx
+	s.step("%s: Reschedule%s(now %s, %s)", at, showDone(ctx), stamp(now), list(moves, showMove))
 	arg := slices.Clone(moves)
-	got := h.(core.Store).Reschedule(ctx, now, arg)
+	got := s.handles[at.handle].(core.Store).Reschedule(ctx, now, arg)
 	unchanged(s.record, moves, arg, showMove)
 	if s.refused(ctx, got, len(moves)) {
 		return
@@ -169,17 +176,21 @@ func (s *storeRun) reschedule(t *rapid.T) {
 
 // purge deletes all that may go, some at a time. Free: which rows go first.
 func (s *storeRun) purge(t *rapid.T) {
-	h, ctx, who := s.at(t)
-	before, limit := s.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	at, before, limit := s.at(t), s.now(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	s.do(func(s *storeRun) { s.purgeAll(at, before, limit) })
+}
+
+func (s *storeRun) purgeAll(at place, before time.Time, limit int) {
+	ctx, h := at.ctx, s.handles[at.handle]
 	if ctx.Err() != nil {
-		s.step("%s: Purge with a ctx that is done", who)
+		s.step("%s: Purge with a ctx that is done", at)
 		_, err := h.(core.Purger).Purge(ctx, before, limit)
 		s.refused(ctx, err, 1)
 		return
 	}
 	left, _ := s.right.Purge(ctx, before, 1_000)
 	for ends := false; !ends; {
-		s.step("%s: Purge(before %s, %d)", who, stamp(before), limit)
+		s.step("%s: Purge(before %s, %d)", at, stamp(before), limit)
 		got, err := h.(core.Purger).Purge(ctx, before, limit)
 		s.mustNot(err)
 		if want := min(limit, left); got != want {
