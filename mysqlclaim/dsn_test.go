@@ -3,6 +3,7 @@ package mysqlclaim
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,12 +37,15 @@ var connections = []string{
 
 // options returns a connection's options as this server spells them.
 func (b backend) options(connection string) string {
-	name, level, ok := bytes.Cut([]byte(connection), []byte("="))
-	if !ok || string(name) != "isolation" {
-		return connection
-	}
 	variable := map[string]string{"store:mariadb": "tx_isolation", "store:mysql": "transaction_isolation"}[b.name]
-	return fmt.Sprintf("%s=%%27%s%%27", variable, level)
+	var all []string
+	for option := range strings.SplitSeq(connection, "&") {
+		if level, ok := strings.CutPrefix(option, "isolation="); ok {
+			option = fmt.Sprintf("%s=%%27%s%%27", variable, level)
+		}
+		all = append(all, option)
+	}
+	return strings.Join(all, "&")
 }
 
 func TestEveryConnectionOptionIsAllowed(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 )
 
 // backend is a server that every test runs on.
@@ -38,11 +40,21 @@ func onEach(t *testing.T, test func(t *testing.T, b backend)) {
 // open returns a pool, closed with the test, on a DSN plus driver options.
 func open(t testing.TB, dsn, options string) *sql.DB {
 	t.Helper()
+	return openBy(t, dsn, options, new(line.Line))
+}
+
+// openBy is open by a line that may be cut.
+func openBy(t testing.TB, dsn, options string, l *line.Line) *sql.DB {
+	t.Helper()
 	if options != "" {
 		dsn += "?" + options
 	}
-	db, err := sql.Open("mysql", dsn)
+	config, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)
+	config.DialFunc = l.Dial
+	connector, err := mysql.NewConnector(config)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(20)
 	db.SetMaxIdleConns(20)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -12,13 +13,15 @@ import (
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 )
 
 // Every mode runs the store's statements the same way but for how values travel:
 // as binary, as text, or inside the statement's text.
 func TestStoreKeepsTheContract(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d driver) {
-		testContract(t, testserver.Postgres(t), d, Options{})
+		t.Parallel()
+		testContract(t, testserver.Postgres(t), d, Options{}, false)
 	})
 }
 
@@ -26,17 +29,21 @@ func TestStoreThatDeletesFinishedKeepsTheContract(t *testing.T) {
 	for _, d := range []driver{{native: true, mode: pgx.QueryExecModeSimpleProtocol}, {mode: pgx.QueryExecModeExec}} {
 		t.Run(d.name(), func(t *testing.T) {
 			t.Attr("dueclaim.backend", d.backend())
-			testContract(t, testserver.Postgres(t), d, Options{Table: "public.jobs", DeleteFinished: true})
+			t.Parallel()
+			testContract(t, testserver.Postgres(t), d, Options{Table: "public.jobs", DeleteFinished: true}, true)
 		})
 	}
 }
 
 // testContract gives each case a queue of its own in one table.
-func testContract(t *testing.T, url string, d driver, o Options) {
+func testContract(t *testing.T, url string, d driver, o Options, variant bool) {
 	var queues atomic.Int64
-	first := d.open(t, url, o)
+	var by line.Line
+	first := d.openBy(t, url, o, &by)
 	require.NoError(t, first.Migrate(t.Context()))
+	first.exec(t, "CREATE TABLE effects (queue text, name text, PRIMARY KEY (queue, name))")
 	withQueue := func(t *testing.T, s *Store, queue string) *Store {
+		o := o
 		o.Queue = queue
 		var err error
 		if s.pool != nil {
@@ -59,6 +66,33 @@ func testContract(t *testing.T, url string, d driver, o Options) {
 			require.NoError(t, tx.exec(t.Context(), "SELECT 1 FROM "+first.quoted()+" WHERE id = $1::text FOR UPDATE", string(id)))
 			return tx.rollback
 		},
+		Break: func(*testing.T, core.Store) func() { return by.Cut() },
+		Begin: func(t *testing.T, s core.Store) conformance.Tx {
+			return contractTx{s.(*Store).begin(t, context.WithoutCancel(t.Context()))}
+		},
+		Wrote: func(t *testing.T, s core.Store, key string) bool {
+			return len(s.(*Store).text(t, "SELECT name FROM effects WHERE queue = $1::text AND name = $2::text", s.(*Store).queue, key)) == 1
+		},
+		Variant:  variant,
 		Provides: conformance.StoreProvides{TimeSource: true, Purger: true, KeepsFinished: !o.DeleteFinished},
 	})
 }
+
+// contractTx is a user's transaction as the suite takes it.
+type contractTx struct{ *userTx }
+
+func (u contractTx) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	return u.insert(ctx, call, tasks...)
+}
+
+func (u contractTx) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	return u.settle(ctx, now, settlements...)
+}
+
+func (u contractTx) Write(ctx context.Context, key string) error {
+	return u.exec(ctx, "INSERT INTO effects VALUES ($1::text, $2::text)", u.s.queue, key)
+}
+
+func (u contractTx) Commit(ctx context.Context) error { return u.commit(ctx) }
+
+func (u contractTx) Rollback() { u.rollback() }

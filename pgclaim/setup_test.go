@@ -14,6 +14,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 )
 
 // driver is one way to reach the server.
@@ -50,9 +51,16 @@ var (
 // open returns a Store on the database at url; its pool is closed with the test.
 func (d driver) open(t testing.TB, url string, o Options) *Store {
 	t.Helper()
+	return d.openBy(t, url, o, new(line.Line))
+}
+
+// openBy is open by a line that may be cut.
+func (d driver) openBy(t testing.TB, url string, o Options, l *line.Line) *Store {
+	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	require.NoError(t, err)
 	config.ConnConfig.DefaultQueryExecMode = d.mode
+	config.ConnConfig.DialFunc = l.Dial
 	for name, value := range d.session {
 		config.ConnConfig.RuntimeParams[name] = value
 	}

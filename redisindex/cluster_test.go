@@ -16,6 +16,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
@@ -68,9 +69,9 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
-func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
+func dialCluster(t *testing.T, addrs []string, l *line.Line) *redis.ClusterClient {
 	t.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: l.Dial, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -78,7 +79,7 @@ func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
 func TestConformanceOnACluster(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
-	open := func(t *testing.T) redis.UniversalClient { return dialCluster(t, addrs) }
+	open := func(t *testing.T, l *line.Line) redis.UniversalClient { return dialCluster(t, addrs, l) }
 	conform(t, open, open)
 }
 
@@ -87,7 +88,7 @@ func TestConformanceOnACluster(t *testing.T) {
 func TestQueuesOnEveryMasterOfACluster(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
-	client := dialCluster(t, addrs)
+	client := dialCluster(t, addrs, new(line.Line))
 	used := map[string]bool{}
 	for i := 0; len(used) < len(addrs) || i < 5; i++ {
 		require.Less(t, i, 100, "queues fell on %d masters only", len(used))
@@ -133,7 +134,7 @@ func TestQueuesOnEveryMasterOfACluster(t *testing.T) {
 func TestAQueueWhoseSlotMovesIsFollowed(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis cluster")
 	addrs := cluster(t)
-	client := dialCluster(t, addrs)
+	client := dialCluster(t, addrs, new(line.Line))
 	queue := rand.Text()
 	idx, err := redisindex.New(client, redisindex.Options{Queue: queue})
 	require.NoError(t, err)

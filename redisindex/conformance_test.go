@@ -5,48 +5,53 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
 
 func TestConformanceOnADouble(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis double")
-	conform(t, func(t *testing.T) redis.UniversalClient {
-		client, _ := double(t)
-		return client
+	conform(t, func(t *testing.T, l *line.Line) redis.UniversalClient {
+		return dialBy(t, "redis://"+miniredis.RunT(t).Addr(), l)
 	}, nil)
 }
 
 // Peers have a client of their own, as another process has.
 func TestConformance(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis")
-	open := func(t *testing.T) redis.UniversalClient { return dial(t, testserver.Redis(t)) }
+	open := func(t *testing.T, l *line.Line) redis.UniversalClient { return dialBy(t, testserver.Redis(t), l) }
 	conform(t, open, open)
 }
 
 func TestConformanceOnTheOldProtocol(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:redis")
-	open := func(t *testing.T) redis.UniversalClient { return dial(t, testserver.Redis(t)+"?protocol=2") }
+	open := func(t *testing.T, l *line.Line) redis.UniversalClient {
+		return dialBy(t, testserver.Redis(t)+"?protocol=2", l)
+	}
 	conform(t, open, open)
 }
 
 // conform runs the suite; without peer, peers share the client.
-func conform(t *testing.T, open, peer func(t *testing.T) redis.UniversalClient) {
+func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.UniversalClient) {
 	t.Helper()
 	type handle struct {
 		queue  string
 		client redis.UniversalClient
+		line   *line.Line
 	}
 	var mu sync.Mutex
 	handles := map[core.TimeIndex]handle{}
 	conformance.TestIndex(t, conformance.Index{
 		New: func(t *testing.T) core.TimeIndex {
-			h := handle{queue: rand.Text(), client: open(t)}
+			h := handle{queue: rand.Text(), line: new(line.Line)}
+			h.client = open(t, h.line)
 			idx, err := redisindex.New(h.client, redisindex.Options{Queue: h.queue})
 			require.NoError(t, err)
 			mu.Lock()
@@ -59,11 +64,16 @@ func conform(t *testing.T, open, peer func(t *testing.T) redis.UniversalClient) 
 			h := handles[first]
 			mu.Unlock()
 			if peer != nil {
-				h.client = peer(t)
+				h.client = peer(t, new(line.Line))
 			}
 			idx, err := redisindex.New(h.client, redisindex.Options{Queue: h.queue})
 			require.NoError(t, err)
 			return idx
+		},
+		Break: func(_ *testing.T, idx core.TimeIndex) func() {
+			mu.Lock()
+			defer mu.Unlock()
+			return handles[idx].line.Cut()
 		},
 		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
 	})

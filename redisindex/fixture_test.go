@@ -12,6 +12,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/line"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
 
@@ -24,8 +25,15 @@ func entry(id string, ms int) core.Entry { return core.Entry{ID: core.ID(id), Du
 // dial opens a client of its own on a redis:// URL, as another process would.
 func dial(t *testing.T, url string) *redis.Client {
 	t.Helper()
+	return dialBy(t, url, new(line.Line))
+}
+
+// dialBy is dial by a line that may be cut.
+func dialBy(t *testing.T, url string, l *line.Line) *redis.Client {
+	t.Helper()
 	o, err := redis.ParseURL(url)
 	require.NoError(t, err)
+	o.Dialer, o.DialerRetries = l.Dial, 1 // the client's five cost half a second of a cut line
 	client := redis.NewClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

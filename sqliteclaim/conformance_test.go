@@ -1,10 +1,12 @@
 package sqliteclaim_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,14 +21,22 @@ func TestStoreKeepsTheContract(t *testing.T) {
 	for name, config := range map[string]struct {
 		open    func(t *testing.T, path string, o sqliteclaim.Options) *sqliteclaim.Store
 		options sqliteclaim.Options
+		variant bool
 	}{
 		"opened":                  {open: opened},
-		"opened,deletes-finished": {open: opened, options: sqliteclaim.Options{DeleteFinished: true}},
-		"database-of-the-users":   {open: usersOwn},
+		"opened,deletes-finished": {open: opened, options: sqliteclaim.Options{DeleteFinished: true}, variant: true},
+		"database-of-the-users":   {open: usersOwn, variant: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Attr("dueclaim.backend", "store:sqlite")
 			path := file(t)
+			other := usersDB(t, path)
+			run := func(statement string) {
+				_, err := other.ExecContext(context.WithoutCancel(t.Context()), statement)
+				require.NoError(t, err, statement)
+			}
+			run("CREATE TABLE effects (queue TEXT, name TEXT, PRIMARY KEY (queue, name)) STRICT")
 			var queues atomic.Int64
 			queueOf := map[core.Store]string{}
 			conformance.TestStore(t, conformance.Store{
@@ -35,6 +45,8 @@ func TestStoreKeepsTheContract(t *testing.T) {
 					o.Queue = fmt.Sprint("queue ", queues.Add(1))
 					s := config.open(t, path, o)
 					queueOf[s] = o.Queue
+					// A long table, of long rows above all, would slow down the cases to come.
+					t.Cleanup(func() { run("DELETE FROM dueclaim_tasks WHERE queue = '" + o.Queue + "'") })
 					return s
 				},
 				Peer: func(t *testing.T, first core.Store) core.Store {
@@ -42,11 +54,49 @@ func TestStoreKeepsTheContract(t *testing.T) {
 					o.Queue = queueOf[first]
 					return config.open(t, path, o)
 				},
+				// A file can't be away; its table can.
+				Break: func(*testing.T, core.Store) func() {
+					run("ALTER TABLE dueclaim_tasks RENAME TO away")
+					return func() { run("ALTER TABLE away RENAME TO dueclaim_tasks") }
+				},
+				Begin: func(t *testing.T, s core.Store) conformance.Tx {
+					tx, err := s.(*sqliteclaim.Store).DB().BeginTx(context.WithoutCancel(t.Context()), nil)
+					require.NoError(t, err)
+					return usersTx{s.(*sqliteclaim.Store), tx, queueOf[s]}
+				},
+				Wrote: func(t *testing.T, s core.Store, key string) bool {
+					return len(column(t, other, "SELECT name FROM effects WHERE queue = ? AND name = ?", queueOf[s], key)) == 1
+				},
+				Variant:  config.variant,
 				Provides: conformance.StoreProvides{Purger: true, KeepsFinished: !config.options.DeleteFinished},
 			})
 		})
 	}
 }
+
+// usersTx is a user's transaction with the store's methods for it.
+type usersTx struct {
+	s     *sqliteclaim.Store
+	tx    *sql.Tx
+	queue string
+}
+
+func (u usersTx) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	return u.s.InsertTx(ctx, u.tx, call, tasks)
+}
+
+func (u usersTx) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	return u.s.SettleTx(ctx, u.tx, now, settlements)
+}
+
+func (u usersTx) Write(ctx context.Context, key string) error {
+	_, err := u.tx.ExecContext(ctx, "INSERT INTO effects VALUES (?, ?)", u.queue, key)
+	return err
+}
+
+func (u usersTx) Commit(context.Context) error { return u.tx.Commit() }
+
+func (u usersTx) Rollback() { _ = u.tx.Rollback() }
 
 func opened(t *testing.T, path string, o sqliteclaim.Options) *sqliteclaim.Store {
 	return open(t, path, o)
