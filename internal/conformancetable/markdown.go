@@ -31,7 +31,7 @@ and fails when this page says anything else than that run.
 *Not provided*: an optional capability that the backend neither declares nor has
 (both are checked), or a thing that it doesn't have, such as rows that another
 transaction can lock. *Skipped*: the adapter can't keep the rule, and says why. *Not
-tested*: no such server was at hand. –: nothing to prove.
+tested*: no such server was at hand, or no test asks this backend. –: nothing to prove.
 `
 
 // footnotes numbers reasons in the order of their first use.

@@ -11,8 +11,8 @@ import (
 // The picture's measures, in its own units, which a browser shows as pixels.
 const (
 	margin   = 20
-	labels   = 180 // the column of backends' names
-	cellW    = 44
+	labels   = 156 // the column of backends' names
+	cellW    = 38
 	cellH    = 24
 	headings = 84 // room for a title and slanted names of groups
 	gap      = 12 // between the parts
@@ -147,7 +147,7 @@ func (p *picture) legend() {
 		{"ok", "12", "cases that passed (°: others of the group belong to an optional capability that is not provided)"},
 		{"some", "11*", "some were skipped, with a reason, or not tested"},
 		{"none", "–", "an optional capability that is not provided, or nothing to prove"},
-		{"blank", "?", "not tested: no such server was at hand"},
+		{"blank", "?", "not tested: no such server was at hand, or no test asks this backend"},
 	} {
 		p.box(l.class, l.text, margin, l.means)
 		fmt.Fprintf(p, `<text class="quiet" x="%d" y="%d">%s</text>`+"\n", margin+cellW+10, p.y+16, l.means)
