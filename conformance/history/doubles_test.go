@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,7 +169,7 @@ func TestRightPartsPass(t *testing.T) {
 		TestClaimer(t, conformance.Claimer{
 			New: func(*testing.T) core.Claimer { return claim.NewMemory(claim.MemoryOptions{}) },
 			Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
-				call := core.Call{ID: "put-" + string(rune('a'+len(tasks))) + tasks[0].Due.String()[:4], Now: epoch}
+				call := core.Call{ID: rand.Text(), Now: epoch}
 				require.NoError(t, c.(core.Store).Insert(t.Context(), call, tasks))
 			},
 			Provides: conformance.ClaimerProvides{KeepsFinished: true},
