@@ -37,6 +37,22 @@ var pairDoubles = []double{
 	{bug: "insert repeat exists", want: "faults/failing-store"},
 }
 
+// alone is the case that counts the goroutines of the process.
+const alone = "watch/joins"
+
+// timed are the cases that step in while calls are under way. On a busy machine one run
+// can miss the moment, and so a bug.
+var timed = []string{"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims"}
+
+// insist runs the cases up to three times where the one meant for d is timed.
+func (d double) insist(run func() map[string]string) map[string]string {
+	failures := run()
+	for try := 1; try < 3 && failures[d.want] == "" && slices.Contains(timed, d.want); try++ {
+		failures = run()
+	}
+	return failures
+}
+
 // heavy cases are run for a double only where they are meant for it.
 var heavy = []string{
 	"claim/large-bytes", "claim/one-winner", "claim/take-over-one-winner", "claim/against-settle",
@@ -107,32 +123,39 @@ func TestARightNaiveStorePasses(t *testing.T) {
 }
 
 func TestEachBrokenIndexFailsTheCaseMeantForIt(t *testing.T) {
-	run, caught := 0, 0
-	for _, d := range indexDoubles {
-		t.Run(d.bug+": "+d.want, func(t *testing.T) {
-			run++
-			if d.check(t, conformance.IndexFailures(t, naiveIndexBackend(d.bug), d.runs)) {
-				caught++
-			}
-		})
-	}
-	t.Attr("dueclaim.caught", fmt.Sprintf("broken indexes: %d of %d", caught, run))
+	eachDouble(t, "broken indexes", indexDoubles, func(t *testing.T, d double) bool {
+		return d.check(t, d.insist(func() map[string]string {
+			return conformance.IndexFailures(t, naiveIndexBackend(d.bug), d.runs)
+		}))
+	})
 }
 
-func TestEachBrokenStoreFailsTheCaseMeantForIt(t *testing.T) {
+// eachDouble runs check for every double and sets how many were caught.
+func eachDouble(t *testing.T, what string, doubles []double, check func(t *testing.T, d double) (caught bool)) {
+	t.Helper()
 	var run, caught atomic.Int64
-	t.Run("all", func(t *testing.T) {
-		for _, d := range storeDoubles {
+	t.Run("all", func(t *testing.T) { // ends when the parallel ones have
+		for _, d := range doubles {
 			t.Run(d.bug+": "+d.want, func(t *testing.T) {
-				t.Parallel()
+				if d.want != alone {
+					t.Parallel()
+				}
 				run.Add(1)
-				if d.check(t, conformance.StoreFailures(t, naiveStoreBackend(d.bug, false), d.runs)) {
+				if check(t, d) {
 					caught.Add(1)
 				}
 			})
 		}
 	})
-	t.Attr("dueclaim.caught", fmt.Sprintf("broken stores: %d of %d", caught.Load(), run.Load()))
+	t.Attr("dueclaim.caught", fmt.Sprintf("%s: %d of %d", what, caught.Load(), run.Load()))
+}
+
+func TestEachBrokenStoreFailsTheCaseMeantForIt(t *testing.T) {
+	eachDouble(t, "broken stores", storeDoubles, func(t *testing.T, d double) bool {
+		return d.check(t, d.insist(func() map[string]string {
+			return conformance.StoreFailures(t, naiveStoreBackend(d.bug, false), d.runs)
+		}))
+	})
 }
 
 func naivePair(bug string) conformance.Pair {
@@ -140,17 +163,13 @@ func naivePair(bug string) conformance.Pair {
 	return conformance.Pair{Index: index.New, PeerIndex: index.Peer, Store: store.New}
 }
 
-func TestTheMainJobOnRightNaiveParts(t *testing.T) { conformance.TestScheduler(t, naivePair("")) }
+func TestTheMainJobOnRightNaiveParts(t *testing.T) {
+	t.Parallel()
+	conformance.TestScheduler(t, naivePair(""))
+}
 
 func TestEachBrokenPairFailsTheCaseMeantForIt(t *testing.T) {
-	run, caught := 0, 0
-	for _, d := range pairDoubles {
-		t.Run(d.bug+": "+d.want, func(t *testing.T) {
-			run++
-			if d.check(t, conformance.PairFailures(t, naivePair(d.bug), func(name string) bool { return name == d.want })) {
-				caught++
-			}
-		})
-	}
-	t.Attr("dueclaim.caught", fmt.Sprintf("broken pairs: %d of %d", caught, run))
+	eachDouble(t, "broken pairs", pairDoubles, func(t *testing.T, d double) bool {
+		return d.check(t, conformance.PairFailures(t, naivePair(d.bug), func(name string) bool { return name == d.want }))
+	})
 }

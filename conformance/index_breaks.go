@@ -104,12 +104,18 @@ var indexBreaks = []testCase[*indexEnv]{
 				<-begun
 			}
 			heal := e.breakIt()
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				wg.Wait()
+			}()
 			select {
 			case <-failed: // somebody noticed
+			case <-over: // too quick to notice
 			case <-time.After(e.patience):
 			}
 			heal()
-			wg.Wait()
+			<-over
 			e.back()
 			var got []core.Entry
 			assert.NoError(e, e.insist(func() (err error) { got, err = e.peer.Due(e.ctx, endOfTime, 1000); return err }))

@@ -30,12 +30,15 @@ func TestMemoryKeepsTheContractOfAStore(t *testing.T) {
 }
 
 func TestSchedulerDoesTheMainJob(t *testing.T) {
+	t.Parallel()
 	newHeap := func(*testing.T) core.TimeIndex { return heapindex.New() }
 	memory := func(*testing.T) core.Store { return claim.NewMemory(claim.MemoryOptions{}) }
 	t.Run("one heap shared", func(t *testing.T) {
+		t.Parallel()
 		conformance.TestScheduler(t, conformance.Pair{Name: "heap+memory", Index: newHeap, Store: memory})
 	})
 	t.Run("a heap a process", func(t *testing.T) {
+		t.Parallel()
 		conformance.TestScheduler(t, conformance.Pair{
 			Name: "heap+memory", Index: newHeap, Store: memory,
 			PeerIndex: func(t *testing.T, _ core.TimeIndex) core.TimeIndex { return newHeap(t) },

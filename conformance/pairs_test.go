@@ -159,6 +159,7 @@ func openDB(t *testing.T, driver, dsn string) *sql.DB {
 
 // Any index works with any store: the main job on every pair.
 func TestEveryPairDoesTheMainJob(t *testing.T) {
+	t.Parallel()
 	for index, newIndex := range indexes {
 		for store, newStore := range stores {
 			name := index + "+" + store
