@@ -13,9 +13,14 @@
 // and learns what is right, what is wrong and which rule says so. [TestIndex]
 // is for a [core.TimeIndex], [TestStore] for a [core.Store], [TestClaimer] for
 // a [core.Claimer] that keeps no tasks of its own, [TestScheduler] for the main job
-// on a pair of one index and one store. [TestSQL] checks a store on database/sql
-// statement by statement against a script, without a server; package
-// conformance/sqlmocked plays the scripts on go-sqlmock.
+// on a pair of one index and one store, on parts that lose entries and replies
+// too. [TestSQL] checks a store on database/sql statement by statement against a
+// script, without a server; package conformance/sqlmocked plays the scripts on
+// go-sqlmock. Package conformance/history plays random histories of calls, one
+// after another against a naive oracle and concurrent ones for linearizability.
+// [BenchmarkIndex] and [BenchmarkClaimer] measure every method; [FaultyIndex],
+// [FaultyClaimer] and [FaultyStore] put faults around any part, in tests of your
+// own as well.
 //
 // Every case checks one rule, a MUST of the contract. The rule is printed when
 // the case fails and is set as the test attribute "dueclaim.rule", its group as
@@ -28,11 +33,10 @@
 // whose outcome is unknown with the same arguments, as core does: a lost
 // deadlock or a serialization failure is no defect.
 //
-// What the cases can't prove from outside: that a method gives up on a locked
-// row when its ctx ends, that no transaction is left open, that a lost reply is
-// mended by a repeat at any byte of the protocol, and how many statements a
-// batch costs. TestSQL proves some of it for database/sql; the rest is the
-// adapter's own tests.
+// What the cases can't prove from outside: that no transaction is left open, that
+// a lost reply is mended by a repeat at any byte of the protocol, that rows are
+// found by the primary key, and how many statements a batch costs. TestSQL proves
+// some of it for database/sql; the rest is the adapter's own tests.
 //
 // # What doubles can't prove
 //

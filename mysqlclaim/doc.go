@@ -28,6 +28,15 @@
 // statement-based replication SKIP LOCKED is unsafe: use binlog_format ROW, the
 // default, or MIXED.
 //
+// MySQL can't return the rows that an UPDATE changed (no RETURNING), so what
+// a statement did not change is read back by a second one. What others do to a row
+// in between shows: of several ids in one call, one that was changed as asked and
+// then changed again by somebody else within those milliseconds may be answered as
+// it is then, for example a retry that was recorded, came due at once and was
+// claimed elsewhere as ErrLeaseLost. It can't make two holders, and nothing is
+// lost. A call with one id has no such gap. (A transaction around both would
+// close it, and would bring back the locks of a frozen worker.)
+//
 // # Operators
 //
 // The view <table>_view shows ids, queue, kind and error as text and times as
