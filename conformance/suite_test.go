@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"go/build"
 	"strings"
 	"testing"
 
@@ -49,6 +50,18 @@ func TestDoublesNameRealCases(t *testing.T) {
 	}
 	for _, name := range heavy {
 		assert.Contains(t, append(index, store...), name)
+	}
+}
+
+// Users of the suite link what it imports.
+func TestTheSuiteImportsCoreAndTestifyOnly(t *testing.T) {
+	pkg, err := build.ImportDir(".", 0)
+	require.NoError(t, err)
+	require.NotEmpty(t, pkg.Imports)
+	for _, path := range pkg.Imports {
+		first, _, _ := strings.Cut(path, "/")
+		ours := path == "github.com/dueclaim/dueclaim/core" || strings.HasPrefix(path, "github.com/stretchr/testify/")
+		assert.True(t, ours || !strings.Contains(first, "."), "conformance imports %s", path)
 	}
 }
 
