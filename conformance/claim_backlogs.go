@@ -63,7 +63,7 @@ var claimBacklogs = []testCase[*claimEnv]{
 		name: "waiting/bounded-cost",
 		rule: "The cost of Waiting is bounded by limit and the number of running tasks, however long the backlog.",
 		run: func(e *claimEnv) {
-			const short, limit = 500, 10
+			const short, limit = 200, 10
 			put := func(ids []core.ID) {
 				list := make([]core.Task, len(ids))
 				for i, id := range ids {
@@ -90,7 +90,7 @@ var claimBacklogs = []testCase[*claimEnv]{
 				return best
 			}
 			fromStart, fromMiddle := cost(core.Entry{}), cost(middle)
-			n := short + e.fill("b", 4000, 20_000-short, put)
+			n := short + e.fill("b", 2000, 20_000-short, put)
 			// A scan of the backlog costs n/short times as much, and a sort of it more.
 			most := func(before time.Duration) time.Duration { return before*4 + 200*time.Microsecond }
 			for about, pair := range map[string][2]time.Duration{

@@ -117,14 +117,15 @@ var claimBreaks = []testCase[*claimEnv]{
 		name: "break/midway-claims", needs: "Break",
 		rule: "What was under way when the backend failed is repeated with the same arguments and is then as if nothing had happened: each task is granted once and done once.",
 		run: func(e *claimEnv) {
-			const workers, each = 4, 30
+			const workers, each = 4, 20
 			ids := manyIDs("n", workers*each)
 			e.put(tasks(ids, base)...)
-			var failures atomic.Int64
+			var failures, over atomic.Int64
 			begun := make(chan struct{}, len(ids))
 			var wg sync.WaitGroup
 			for w := range workers {
 				wg.Go(func() {
+					defer over.Add(1)
 					for _, id := range ids[w*each : (w+1)*each] {
 						e.runOnce(id, func(err error) error {
 							if err != nil {
@@ -140,7 +141,7 @@ var claimBreaks = []testCase[*claimEnv]{
 				<-begun
 			}
 			heal := e.breakIt()
-			e.wait(func() bool { return failures.Load() >= workers })
+			e.wait(func() bool { return failures.Load() >= workers || over.Load() == workers })
 			heal()
 			wg.Wait()
 			e.backAgain()

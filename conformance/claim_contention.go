@@ -189,8 +189,9 @@ func collide(ids []core.ID, a, b func(chunk []core.ID)) {
 	}
 }
 
-// contend lets 16 goroutines on several handles claim all ids in batches and
-// orders of their own, and returns what each was granted.
+// contend lets 16 goroutines on 8 handles claim ids, each id half of them, in
+// batches and orders of their own but at about the same time, and returns what
+// each was granted.
 func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Claimed {
 	handles := e.handles(contendHandles)
 	granted := make([][]core.Claimed, contenders)
@@ -198,10 +199,17 @@ func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Clai
 	for w := range contenders {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(w), 1)) // the same orders in every run
-			mine := slices.Clone(ids)
-			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-			for chunk := range slices.Chunk(mine, 250) {
-				for _, c := range e.claimInsisting(handles[w%len(handles)], lease(), chunk) {
+			for window := range slices.Chunk(ids, 500) {
+				var mine []core.ID
+				for i, id := range window {
+					// Every other contender, or all of every other eight: so that those on
+					// one handle meet, and those on all of them.
+					if half := []int{w, w / contendHandles}[i/2%2]; (half+i)%2 == 0 {
+						mine = append(mine, id)
+					}
+				}
+				r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+				for _, c := range e.claimInsisting(handles[w%len(handles)], lease(), mine) {
 					if c.Verdict == core.Granted {
 						granted[w] = append(granted[w], c)
 					}

@@ -64,7 +64,7 @@ var claimContexts = []testCase[*claimEnv]{
 		name: "context/midway-claims",
 		rule: "A method whose ctx ends in the middle of a large batch returns soon, with an error or with all of it done; a repeat completes it.",
 		run: func(e *claimEnv) {
-			n := e.scale(701, 201)
+			n := e.scale(501, 201)
 			a, b := &claims{lease: e.lease(base), ids: manyIDs("a", n)}, &claims{lease: e.lease(base), ids: manyIDs("b", n)}
 			e.put(tasks(a.ids, base)...)
 			e.put(tasks(b.ids, base)...)

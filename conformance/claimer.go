@@ -90,6 +90,7 @@ type claimEnv struct {
 	put      func(tasks ...core.Task)
 	lock     func(id core.ID) (unlock func())
 	breakIt  func() (heal func())
+	shaken   bool // breakIt was called
 	variant  bool
 	provides ClaimerProvides
 }
@@ -106,7 +107,10 @@ func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
 	e.peer = e.more()
 	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
 	e.lock = func(id core.ID) func() { return x.Lock(t, first, id) }
-	e.breakIt = func() func() { return x.Break(t, first) }
+	e.breakIt = func() func() {
+		e.shaken = true
+		return x.Break(t, first)
+	}
 	return e
 }
 
@@ -146,10 +150,21 @@ func (e *claimEnv) lease(now time.Time) core.Lease {
 
 // claim claims and checks the answer's form: one verdict an id, in their order.
 func (e *claimEnv) claim(c core.Claimer, lease core.Lease, ids ...core.ID) []core.Claimed {
-	got, err := c.Claim(e.ctx, ids, lease)
+	var got []core.Claimed
+	err := e.surely(func() (err error) { got, err = c.Claim(e.ctx, ids, lease); return err })
 	require.NoError(e, err, "Claim")
 	e.wantForm(got, lease, ids)
 	return got
+}
+
+// surely makes a call that must succeed at once, or, when the backend has failed
+// in this case, after some repeats: what stands between may take a moment longer
+// to recover, and an error is an unknown outcome still.
+func (e *claimEnv) surely(call func() error) error {
+	if e.shaken {
+		return e.insist(call)
+	}
+	return call()
 }
 
 func (e *claimEnv) wantForm(got []core.Claimed, lease core.Lease, ids []core.ID) {
@@ -190,12 +205,16 @@ func (e *claimEnv) wantVerdict(got core.Claimed, want core.Verdict, at time.Time
 }
 
 func (e *claimEnv) settle(now time.Time, settlements ...core.Settlement) {
-	require.NoError(e, e.c.Settle(e.ctx, now, settlements), "Settle")
+	require.NoError(e, e.surely(func() error { return e.c.Settle(e.ctx, now, settlements) }), "Settle")
 }
 
 // waiting returns all that waits at now, as the other handle sees it.
 func (e *claimEnv) waiting(now time.Time) []core.Entry {
-	got, err := e.peer.Waiting(e.ctx, now, core.Entry{}, endOfTime, 100_000)
+	var got []core.Entry
+	err := e.surely(func() (err error) {
+		got, err = e.peer.Waiting(e.ctx, now, core.Entry{}, endOfTime, 100_000)
+		return err
+	})
 	require.NoError(e, err, "Waiting")
 	return got
 }

@@ -33,6 +33,13 @@
 // whose outcome is unknown with the same arguments, as core does: a lost
 // deadlock or a serialization failure is no defect.
 //
+// With the hooks Lock, Break and Begin the suite also locks rows, cuts the backend
+// off and runs users' own transactions; without one of them its group of cases is
+// reported as not provided. A few cases prove something by numbers and are the
+// slow ones: a further configuration of the same backend says Variant and gets
+// smaller numbers, and with the environment's DUECLAIM_STRESS everything gets the
+// largest.
+//
 // What the cases can't prove from outside: that no transaction is left open, that
 // a lost reply is mended by a repeat at any byte of the protocol, that rows are
 // found by the primary key, and how many statements a batch costs. TestSQL proves

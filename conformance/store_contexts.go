@@ -12,7 +12,7 @@ var storeContexts = []testCase[*storeEnv]{
 		name: "context/midway-stores",
 		rule: "Insert, Reschedule and Cancel whose ctx ends in the middle of a large batch return soon, with an error or with all of it done; a repeat completes them.",
 		run: func(e *storeEnv) {
-			n := e.scale(701, 201)
+			n := e.scale(501, 201)
 			a, b := manyIDs("a", n), manyIDs("b", n)
 			insert := func(ids []core.ID) func(ctx context.Context) error {
 				call := e.call(base)

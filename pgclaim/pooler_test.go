@@ -18,7 +18,7 @@ const pooled = "store:postgres (pgbouncer)"
 
 func TestStoreBehindATransactionPoolerKeepsTheContract(t *testing.T) {
 	t.Attr("dueclaim.backend", pooled)
-	testContract(t, testserver.PgBouncer(t, testserver.Postgres(t)), native, Options{}, true)
+	testContract(t, testserver.PgBouncer(t, testserver.Postgres(t)), contract{driver: native, variant: true, pooled: true})
 }
 
 // More clients than the pooler has server connections, so that the statements of
