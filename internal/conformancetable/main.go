@@ -66,10 +66,10 @@ func run(out io.Writer, mode, path string, packages []string) error {
 	if err := r.whole(packages); err != nil {
 		return fmt.Errorf("%w: run make test, all of it", err)
 	}
-	if mode != "write" {
-		if err := r.recent(); err != nil {
-			return fmt.Errorf("%w: run make test", err)
-		}
+	// Also before a write: where make test dies before it leaves its events, those
+	// of an older run are still there.
+	if err := r.recent(); err != nil {
+		return fmt.Errorf("%w: run make test", err)
 	}
 	now, err := gather(r)
 	if err != nil {

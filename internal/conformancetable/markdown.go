@@ -34,6 +34,16 @@ transaction can lock. *Skipped*: the adapter can't keep the rule, and says why. 
 tested*: no such server was at hand, or no test asks this backend. –: nothing to prove.
 `
 
+const doubles = `
+## Who tests the suite
+
+Backends that are broken on purpose, each in one way, and each must fail the case meant for
+it. Broken indexes and stores run the suite without its heavy cases, and may fail that case's
+group and the further ones (for some bugs all) that the tests list for them; broken pairs run
+their own case only; and those that histories must find out have no groups.
+
+`
+
 // footnotes numbers reasons in the order of their first use.
 type footnotes struct{ texts []string }
 
@@ -59,7 +69,7 @@ func (r *results) markdown() []byte {
 		r.summary(&out, class, &notes)
 	}
 	if len(r.Caught) > 0 {
-		out.WriteString("\n## Who tests the suite\n\nBackends that are broken on purpose, each in one way. Each must fail the case that is meant\nfor it, and none outside of that case's group:\n\n")
+		out.WriteString(doubles)
 		for _, line := range r.Caught {
 			fmt.Fprintf(&out, "- %s caught\n", line)
 		}

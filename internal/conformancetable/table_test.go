@@ -250,10 +250,11 @@ func TestARunOfAnotherTreeOrBeforeAChangeIsNotUsable(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("a.go", nil, 0o644))
 	require.NoError(t, os.Chtimes("a.go", time.Time{}, time.Now().Add(time.Minute)))
-	for _, mode := range []string{"usable", "check"} {
+	for _, mode := range []string{"usable", "write", "check"} {
 		_, err = l.do(mode)
-		assert.ErrorContains(t, err, "a.go has changed since the last test run began")
+		assert.ErrorContains(t, err, "a.go has changed since the last test run began", mode)
 	}
+	assert.NoFileExists(t, "docs/conformance.md")
 	t.Chdir(t.TempDir())
 	_, err = l.do("usable")
 	assert.ErrorContains(t, err, "in another tree")
