@@ -40,15 +40,12 @@ func (r Row) Required() bool {
 	return !slices.ContainsFunc(r.Needs, func(k server.Kind) bool { return !require.Kind(k) })
 }
 
-// valkey is Redis's fork: reported where it is at hand, and never required.
-const valkey server.Kind = "valkey"
-
 var indexes = []Row{
 	{Name: "heap"},
 	{Name: "redis", Needs: []server.Kind{server.Redis}},
 	{Name: "redis cluster", Needs: []server.Kind{server.Redis}},
-	{Name: "redis double"}, // miniredis
-	{Name: "valkey", Needs: []server.Kind{valkey}},
+	{Name: "redis double"},                                // miniredis
+	{Name: "valkey", Needs: []server.Kind{server.Valkey}}, // reported where it is at hand
 }
 
 var stores = []Row{

@@ -14,7 +14,8 @@ import (
 // a failure and not a skip: DUECLAIM_REQUIRE names it, or CI=true.
 func Kind(k server.Kind) bool {
 	// Oracle's MySQL and Valkey are not among those of CI: they come from an archive that may be out of reach.
-	return Named(string(k)) || CI() && (k == server.Redis || k == server.MariaDB || k == server.Postgres)
+	ofCI := []server.Kind{server.Redis, server.MariaDB, server.Postgres, server.PgBouncer}
+	return Named(string(k)) || CI() && slices.Contains(ofCI, k)
 }
 
 // Named says whether DUECLAIM_REQUIRE, a comma list, has the name.
