@@ -42,6 +42,22 @@ func (c *caseT) Errorf(format string, args ...any) {
 // FailNow ends the goroutine that calls it.
 func (c *caseT) FailNow() { runtime.Goexit() }
 
+// guard calls f; a panic in it becomes a failure, with the stack.
+func (c *caseT) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 64<<10)
+			c.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	f()
+}
+
+// spawn calls f in a goroutine of wg, guarded.
+func (c *caseT) spawn(wg *sync.WaitGroup, f func()) {
+	wg.Go(func() { c.guard(f) })
+}
+
 // cleanup has f called when the case has ended, the last one first.
 func (c *caseT) cleanup(f func()) {
 	c.mu.Lock()

@@ -124,7 +124,7 @@ var claimBreaks = []testCase[*claimEnv]{
 			begun := make(chan struct{}, len(ids))
 			var wg sync.WaitGroup
 			for w := range workers {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					defer over.Add(1)
 					for _, id := range ids[w*each : (w+1)*each] {
 						e.runOnce(id, func(err error) error {

@@ -58,7 +58,7 @@ var claimContention = []testCase[*claimEnv]{
 			}
 			now := base.Add(leaseFor + time.Millisecond)
 			settled, taken := map[core.ID]bool{}, map[core.ID]core.Grant{}
-			collide(ids, func(chunk []core.ID) {
+			e.collide(ids, func(chunk []core.ID) {
 				var some []core.Settlement
 				for _, id := range chunk {
 					some = append(some, byID[id])
@@ -104,7 +104,7 @@ var claimContention = []testCase[*claimEnv]{
 			}
 			var wg sync.WaitGroup
 			for w := range workers {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					c := handles[w%len(handles)]
 					for range 2 {
 						var grants []core.Grant
@@ -172,7 +172,7 @@ func (e *claimEnv) settleInsisting(c core.Claimer, settlements []core.Settlement
 // collide calls a and b at the same time for a few ids, again and again until
 // all ids had their turn; b gets them in the other order. They take turns in
 // being first.
-func collide(ids []core.ID, a, b func(chunk []core.ID)) {
+func (c *caseT) collide(ids []core.ID, a, b func(chunk []core.ID)) {
 	aFirst := false
 	for chunk := range slices.Chunk(ids, 6) {
 		backwards := slices.Clone(chunk)
@@ -183,7 +183,7 @@ func collide(ids []core.ID, a, b func(chunk []core.ID)) {
 		}
 		var wg sync.WaitGroup
 		for _, call := range calls {
-			wg.Go(call)
+			c.spawn(&wg, call)
 		}
 		wg.Wait()
 	}
@@ -197,7 +197,7 @@ func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Clai
 	granted := make([][]core.Claimed, contenders)
 	var wg sync.WaitGroup
 	for w := range contenders {
-		wg.Go(func() {
+		e.spawn(&wg, func() {
 			r := rand.New(rand.NewPCG(uint64(w), 1)) // the same orders in every run
 			for window := range slices.Chunk(ids, 500) {
 				var mine []core.ID

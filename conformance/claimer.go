@@ -96,20 +96,20 @@ type claimEnv struct {
 }
 
 func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
-	first := x.New(t)
+	first := made(t, "New", x.New(t))
 	e := &claimEnv{caseT: c, c: first, peer: first, variant: x.Variant, provides: x.Provides}
 	e.more = func() core.Claimer {
 		if x.Peer == nil {
 			return first
 		}
-		return x.Peer(t, first)
+		return made(t, "Peer", x.Peer(t, first))
 	}
 	e.peer = e.more()
 	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
-	e.lock = func(id core.ID) func() { return x.Lock(t, first, id) }
+	e.lock = func(id core.ID) func() { return made(t, "Lock", x.Lock(t, first, id)) }
 	e.breakIt = func() func() {
 		e.shaken = true
-		return x.Break(t, first)
+		return made(t, "Break", x.Break(t, first))
 	}
 	return e
 }

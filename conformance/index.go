@@ -52,13 +52,13 @@ func testIndex(t *testing.T, index Index, s settings) {
 	cases := indexCases()
 	s.checkSkip(t, names(cases))
 	runCases(t, s, cases, func(t *testing.T, c *caseT) *indexEnv {
-		first := index.New(t)
+		first := made(t, "conformance.Index.New", index.New(t))
 		peer := first
 		if index.Peer != nil {
-			peer = index.Peer(t, first)
+			peer = made(t, "conformance.Index.Peer", index.Peer(t, first))
 		}
 		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
-		e.breakIt = func() func() { return index.Break(t, first) }
+		e.breakIt = func() func() { return made(t, "conformance.Index.Break", index.Break(t, first)) }
 		return e
 	})
 }

@@ -134,7 +134,7 @@ var indexBasics = []testCase[*indexEnv]{
 			const workers, each = 16, 30
 			var wg sync.WaitGroup
 			for w := range workers {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					idx := e.idx
 					if w%2 == 1 {
 						idx = e.peer

@@ -87,7 +87,7 @@ var indexBreaks = []testCase[*indexEnv]{
 			}
 			begun := make(chan struct{}, workers*each)
 			for w := range workers {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					for i, id := range manyIDs(string(rune('a'+w)), each) {
 						assert.NoError(e, insist(func() error { return e.idx.Add(e.ctx, []core.Entry{{ID: id, Due: at(i)}}) }), "Add")
 						assert.NoError(e, insist(func() error {
@@ -126,18 +126,14 @@ var indexBreaks = []testCase[*indexEnv]{
 		},
 	},
 	{
-		name: "break/watch", needs: "Break",
+		name: "break/watch", needs: "Break Watcher",
 		rule: "When its backend fails Watch returns an error or goes on; called again, where it returned, it hears of earlier heads again once the backend is back.",
 		run: func(e *indexEnv) {
-			watcher, ok := e.idx.(core.Watcher)
-			if !ok {
-				return // nothing to wake up
-			}
+			watcher := e.idx.(core.Watcher)
 			w := &watching{ended: make(chan struct{})}
 			ctx, cancel := context.WithCancel(e.ctx)
 			w.cancel = cancel
-			go func() {
-				defer close(w.ended)
+			again := func() {
 				for ctx.Err() == nil {
 					err := watcher.Watch(ctx, func() { w.calls.Add(1) })
 					if err == nil && ctx.Err() == nil {
@@ -146,6 +142,10 @@ var indexBreaks = []testCase[*indexEnv]{
 					}
 					time.Sleep(10 * time.Millisecond) // core backs off before it calls again
 				}
+			}
+			go func() {
+				defer close(w.ended)
+				e.guard(again)
 			}()
 			defer w.stop(e)
 			due := 1_000_000

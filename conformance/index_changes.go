@@ -27,7 +27,7 @@ var indexChanges = []testCase[*indexEnv]{
 		run: func(e *indexEnv) {
 			var wg sync.WaitGroup
 			for w := range 16 {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					idx := []core.TimeIndex{e.idx, e.peer}[w%2]
 					for i := range 20 {
 						require.NoError(e, idx.Add(e.ctx, []core.Entry{{ID: "a", Due: at(10 + (w*7+i*13)%320)}}))
@@ -82,7 +82,7 @@ var indexChanges = []testCase[*indexEnv]{
 			e.add(core.Entry{ID: "a", Due: base})
 			var wg sync.WaitGroup
 			for w := range 16 {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					idx := []core.TimeIndex{e.idx, e.peer}[w%2]
 					require.NoError(e, idx.Move(e.ctx, []core.Move{{ID: "a", From: base, To: at(100 + w)}}))
 				})

@@ -114,7 +114,7 @@ var indexTakes = []testCase[*indexEnv]{
 			taken := map[core.ID]int{}
 			var wg sync.WaitGroup
 			for w := range 16 {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					idx := []core.TimeIndex{e.idx, e.peer}[w%2]
 					for {
 						got, _, err := idx.(core.Taker).Take(e.ctx, at(10), at(10_000+w), 17)

@@ -61,10 +61,8 @@ var indexWatches = []testCase[*indexEnv]{
 		name: "watch/done-ctx", needs: "Watcher",
 		rule: "With a ctx that is already done Watch returns at once.",
 		run: func(e *indexEnv) {
-			ended := make(chan error, 1)
-			go func() { ended <- e.idx.(core.Watcher).Watch(done(), func() {}) }()
 			select {
-			case err := <-ended:
+			case err := <-e.watchOnce(done()):
 				if err != nil {
 					assert.ErrorIs(e, err, context.Canceled)
 				}
@@ -80,8 +78,7 @@ var indexWatches = []testCase[*indexEnv]{
 			const rounds = 20
 			cycle := func() {
 				ctx, cancel := context.WithCancel(e.ctx)
-				ended := make(chan error, 1)
-				go func() { ended <- e.idx.(core.Watcher).Watch(ctx, func() {}) }()
+				ended := e.watchOnce(ctx)
 				runtime.Gosched()
 				e.add(core.Entry{ID: core.ID(e.unique("n")), Due: base})
 				cancel()
@@ -143,9 +140,19 @@ func (e *indexEnv) watch() *watching {
 	w := &watching{cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
-		w.err = e.idx.(core.Watcher).Watch(ctx, func() { w.calls.Add(1) })
+		e.guard(func() { w.err = e.idx.(core.Watcher).Watch(ctx, func() { w.calls.Add(1) }) })
 	}()
 	return w
+}
+
+// watchOnce runs a Watch that nobody listens to and delivers what it returns.
+func (e *indexEnv) watchOnce(ctx context.Context) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		e.guard(func() { ended <- e.idx.(core.Watcher).Watch(ctx, func() {}) })
+	}()
+	return ended
 }
 
 // stop ends the Watch and waits for its return.

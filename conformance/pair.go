@@ -54,15 +54,15 @@ func testScheduler(t *testing.T, pair Pair, s settings) {
 			t.Attr("dueclaim.backend", "pair:"+pair.Name)
 		}
 		e := &pairEnv{caseT: c, runs: map[core.ID][]run{}}
-		idx, store := pair.Index(t), pair.Store(t)
+		idx, store := made(t, "conformance.Pair.Index", pair.Index(t)), made(t, "conformance.Pair.Store", pair.Store(t))
 		for i := range processes {
 			if i > 0 && pair.PeerIndex != nil {
-				e.idx[i] = pair.PeerIndex(t, e.idx[0])
+				e.idx[i] = made(t, "conformance.Pair.PeerIndex", pair.PeerIndex(t, e.idx[0]))
 			} else {
 				e.idx[i] = idx
 			}
 			if i > 0 && pair.PeerStore != nil {
-				e.stores[i] = pair.PeerStore(t, e.stores[0])
+				e.stores[i] = made(t, "conformance.Pair.PeerStore", pair.PeerStore(t, e.stores[0]))
 			} else {
 				e.stores[i] = store
 			}
@@ -158,7 +158,10 @@ func (e *pairEnv) observer() core.Observer {
 func (e *pairEnv) start(s *core.Scheduler) (stop func() error) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	go func() {
+		defer close(ended)
+		e.guard(func() { ended <- s.Run(ctx) })
+	}()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A case that takes longer than this hangs; the slowest real ones need seconds.
@@ -22,8 +24,8 @@ const patience = 10 * time.Second
 type testCase[E any] struct {
 	name string // group/what, unique in its suite
 	rule string // the MUST, as the contract has it
-	// needs names a capability without which the case has nothing to check;
-	// with a leading "!" one that must be absent.
+	// needs names the capabilities without which the case has nothing to check,
+	// with spaces between; with a leading "!" one that must be absent.
 	needs string
 	run   func(e E)
 }
@@ -74,15 +76,24 @@ func (s settings) whyNot(name, needs string) string {
 	if reason := s.skip[name]; reason != "" {
 		return "skipped by the adapter: " + reason
 	}
-	capability, absent := strings.CutPrefix(needs, "!")
-	switch {
-	case needs == "" || s.provides[capability] != absent:
-		return ""
-	case absent:
-		return "not for a backend that provides " + capability
-	default:
-		return "not provided: " + capability
+	for _, need := range strings.Fields(needs) {
+		capability, absent := strings.CutPrefix(need, "!")
+		switch {
+		case s.provides[capability] != absent:
+		case absent:
+			return "not for a backend that provides " + capability
+		default:
+			return "not provided: " + capability
+		}
 	}
+	return ""
+}
+
+// made ends the test where a hook of the suite's caller returned nil.
+func made[T any](t *testing.T, hook string, part T) T {
+	t.Helper()
+	require.NotNil(t, part, "%s returned nil", hook)
+	return part
 }
 
 func names[E any](cases []testCase[E]) []string {
@@ -127,13 +138,7 @@ func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testin
 	go func() {
 		defer close(ended)
 		defer c.cleanUp()
-		defer func() {
-			if p := recover(); p != nil {
-				buf := make([]byte, 64<<10)
-				c.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
-			}
-		}()
-		tc.run(e)
+		c.guard(func() { tc.run(e) })
 	}()
 
 	timer := time.NewTimer(s.watchdog)

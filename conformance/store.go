@@ -94,7 +94,7 @@ func testStore(t *testing.T, store Store, s settings) {
 	runCases(t, s, stores, func(t *testing.T, c *caseT) *storeEnv {
 		e := &storeEnv{claimEnv: claimer.env(t, c), storeProvides: store.Provides}
 		e.s, e.peerStore = e.c.(core.Store), e.peer.(core.Store)
-		e.beginTx = func() Tx { return store.Begin(t, e.s) }
+		e.beginTx = func() Tx { return made(t, "conformance.Store.Begin", store.Begin(t, e.s)) }
 		e.wrote = func(key string) bool { return store.Wrote(t, e.s, key) }
 		return e
 	})
@@ -103,7 +103,7 @@ func testStore(t *testing.T, store Store, s settings) {
 // claimer is the store seen as a Claimer into which Insert puts the tasks.
 func (x Store) claimer() Claimer {
 	c := Claimer{
-		New: func(t *testing.T) core.Claimer { return x.New(t) },
+		New: func(t *testing.T) core.Claimer { return made(t, "conformance.Store.New", x.New(t)) },
 		Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
 			call := core.Call{ID: rand.Text(), Now: base.Add(-time.Minute)}
 			require.NoError(t, c.(core.Store).Insert(t.Context(), call, tasks), "Insert")
@@ -112,7 +112,9 @@ func (x Store) claimer() Claimer {
 		Provides: ClaimerProvides{TimeSource: x.Provides.TimeSource, KeepsFinished: x.Provides.KeepsFinished},
 	}
 	if x.Peer != nil {
-		c.Peer = func(t *testing.T, first core.Claimer) core.Claimer { return x.Peer(t, first.(core.Store)) }
+		c.Peer = func(t *testing.T, first core.Claimer) core.Claimer {
+			return made(t, "conformance.Store.Peer", x.Peer(t, first.(core.Store)))
+		}
 	}
 	if x.Lock != nil {
 		c.Lock = func(t *testing.T, c core.Claimer, id core.ID) func() { return x.Lock(t, c.(core.Store), id) }

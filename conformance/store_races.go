@@ -22,7 +22,7 @@ var storeRaces = []testCase[*storeEnv]{
 			won := map[core.ID]string{}
 			var wg sync.WaitGroup
 			for w := range workers {
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					s := handles[w%len(handles)].(core.Store)
 					mine := slices.Clone(ids)
 					if w%2 == 1 {
@@ -69,7 +69,7 @@ var storeRaces = []testCase[*storeEnv]{
 			var wg sync.WaitGroup
 			for w := range wins {
 				wins[w] = map[core.ID]bool{}
-				wg.Go(func() {
+				e.spawn(&wg, func() {
 					s := handles[w%len(handles)].(core.Store)
 					call := e.call(base)
 					err := e.insistFree(func() error { return s.Insert(e.ctx, call, tasks(ids, base)) })
@@ -99,7 +99,7 @@ var storeRaces = []testCase[*storeEnv]{
 			ids := manyIDs("n", e.scale(120, 60))
 			e.insert(tasks(ids, base)...)
 			fates, granted := map[core.ID]core.Fate{}, map[core.ID]core.Grant{}
-			collide(ids, func(chunk []core.ID) {
+			e.collide(ids, func(chunk []core.ID) {
 				var got []core.Fate
 				require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, at(1), chunk); return err }), "Cancel")
 				for i, id := range chunk {
@@ -131,7 +131,7 @@ var storeRaces = []testCase[*storeEnv]{
 			ids := manyIDs("n", e.scale(120, 60))
 			e.insert(tasks(ids, base)...)
 			moved, granted := map[core.ID]bool{}, map[core.ID]bool{}
-			collide(ids, func(chunk []core.ID) {
+			e.collide(ids, func(chunk []core.ID) {
 				moves := make([]core.Move, len(chunk))
 				for i, id := range chunk {
 					moves[i] = core.Move{ID: id, From: base, To: at(1000)}

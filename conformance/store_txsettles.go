@@ -71,7 +71,7 @@ var storeTxSettles = []testCase[*storeEnv]{
 	},
 	{
 		name: "tx/settle-checks", needs: "Tx",
-		rule: "SettleTx checks and rounds its input: what is invalid or comes twice fails with ErrInvalid, due times are rounded up, texts are made storable.",
+		rule: "SettleTx checks and rounds its input: what is invalid or comes twice fails with ErrInvalid, due times are rounded up, and an Err with bytes that no text column takes fails nothing.",
 		run: func(e *storeEnv) {
 			ids := manyIDs("n", 4)
 			e.insert(tasks(ids, base)...)

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"go/build"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,24 @@ func TestAPanicFailsItsCaseOnly(t *testing.T) {
 	})
 	assert.Len(t, failures, 1)
 	assert.Contains(t, failures["contract/fresh-is-empty"], "panic: no such luck")
+}
+
+func TestAPanicInAnyGoroutineOfACaseFailsItsCaseOnly(t *testing.T) {
+	for bug, want := range map[string][]string{
+		"move panics":  {"contract/concurrent", "move/one-winner"},
+		"watch panics": {"watch/ends", "watch/done-ctx", "watch/joins", "break/watch"},
+	} {
+		failures := conformance.IndexFailures(t, naiveIndexBackend(bug), func(name string) bool { return slices.Contains(want, name) })
+		for _, name := range want {
+			assert.Contains(t, failures[name], "panic: no such luck", "%s: %s", bug, name)
+		}
+	}
+	more := naiveIndexBackend("")
+	more.New = func(*testing.T) core.TimeIndex { return indexOnly{naive.NewIndex("")} }
+	more.Peer, more.Break = nil, nil
+	failures := conformance.IndexFailures(t, more, func(name string) bool { return name == "take/no-id-twice" || name == "watch/ends" })
+	assert.Contains(t, failures["take/no-id-twice"], "missing method Take", "declared and not there")
+	assert.Contains(t, failures["watch/ends"], "missing method Watch", "declared and not there")
 }
 
 // indexOnly hides the optional capabilities.

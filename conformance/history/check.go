@@ -23,11 +23,14 @@ type record struct {
 	// again plays the history without some of its actions, on a fresh backend.
 	again   func(without []bool) *record
 	actions int
+	dog     *watchdog
 }
 
 // step notes a call that is about to be made.
 func (r *record) step(format string, args ...any) {
-	r.steps = append(r.steps, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	r.steps = append(r.steps, text)
+	r.dog.note(text)
 }
 
 // fail ends the history. Rapid gets a text that is the same each time the history
@@ -45,21 +48,28 @@ type failure struct {
 	seed   uint64 // plays the failing history first
 	played int    // histories before it
 	small  *record
-	said   string // by rapid, where no record tells
+	// Where no record tells: what rapid or the watchdog said, and the history
+	// played last, which is the one that they speak of.
+	said string
+	last *record
 }
 
 func (f *failure) text(test string) string {
 	var b strings.Builder
 	if f.small == nil {
-		fmt.Fprintf(&b, "a random history failed:\n%s\n", f.said)
+		fmt.Fprintf(&b, "a random history failed, the last step of:\n%s%s\n", f.last.list(), f.said)
 	} else {
-		fmt.Fprintf(&b, "a random history was answered against the contract; the smallest one found that shows it:\n")
-		for i, step := range f.small.steps {
-			fmt.Fprintf(&b, "  %2d  %s\n", i+1, step)
-		}
-		fmt.Fprintf(&b, "%s\n", f.small.broken)
+		fmt.Fprintf(&b, "a random history was answered against the contract; the smallest one found that shows it:\n%s%s\n", f.small.list(), f.small.broken)
 	}
 	fmt.Fprintf(&b, "It was history %d of the run. To play it again, as the first one:\n  go test -run '%s' -rapid.seed=%d", f.played+1, pattern(test), f.seed)
+	return b.String()
+}
+
+func (r *record) list() string {
+	var b strings.Builder
+	for i, step := range r.steps {
+		fmt.Fprintf(&b, "  %2d  %s\n", i+1, step)
+	}
 	return b.String()
 }
 
@@ -78,7 +88,7 @@ var rapidFlags sync.Mutex
 
 // search has rapid play histories until one fails, and then make that one smaller.
 // It returns nil where all were right.
-func search(name string, seed uint64, o Options, play func(*record)) *failure {
+func search(t *testing.T, seed uint64, o Options, play func(*record)) *failure {
 	rapidFlags.Lock()
 	defer rapidFlags.Unlock()
 	histories, steps := o.histories(false), o.steps()
@@ -103,11 +113,24 @@ func search(name string, seed uint64, o Options, play func(*record)) *failure {
 		defer func() { _ = f.Value.Set(old) }()
 	}
 
+	var found *failure
+	var dog *watchdog
+	if broken := watched(t, o.hanging, func(w *watchdog) { dog, found = w, w.search(t.Name(), seed, o, play) }); broken != "" {
+		played, steps := dog.saw()
+		// Rapid adds to a history's seed its number, which makes the next one's.
+		return &failure{seed: seed + uint64(played*(played+1)/2), played: played, said: broken, last: &record{steps: steps}}
+	}
+	return found
+}
+
+func (w *watchdog) search(name string, seed uint64, o Options, play func(*record)) *failure {
 	found := &failure{seed: seed}
 	tb := &quiet{name: name}
 	tb.run(func() {
 		rapid.Check(tb, func(t *rapid.T) {
-			r := &record{T: t}
+			w.alive(found.played)
+			r := &record{T: t, dog: w}
+			found.last = r
 			ended := false
 			defer func() {
 				switch {

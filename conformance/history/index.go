@@ -9,18 +9,22 @@ import (
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/conformance/internal/naive"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
-// The rule of a model test, as the table of backends and rules has it.
-const modelRule = "Each call of a random history is answered as the plainest right implementation answers it, and leaves the same state."
+// The name and the rule of a model test, as the table of backends and rules has them.
+const (
+	modelCase = "history/model"
+	modelRule = "Each call of a random history is answered as the plainest right implementation answers it, and leaves the same state."
+)
 
 // TestIndex plays random histories on a TimeIndex, as a subtest of t.
 func TestIndex(t *testing.T, index conformance.Index, o Options) {
 	t.Helper()
-	t.Run("history/model", func(t *testing.T) {
-		t.Attr("dueclaim.group", "history")
-		t.Attr("dueclaim.rule", modelRule)
+	require.NotNil(t, index.New, "conformance.Index.New is nil")
+	t.Run(modelCase, func(t *testing.T) {
+		attributes(t, modelCase, modelRule)
 		report(t, o, func(seed uint64) *failure { return searchIndex(t, index, seed, o) })
 	})
 }
@@ -36,12 +40,8 @@ func report(t *testing.T, o Options, run func(seed uint64) *failure) {
 }
 
 func searchIndex(t *testing.T, index conformance.Index, seed uint64, o Options) *failure {
-	return search(t.Name(), seed, o, func(r *record) {
-		first := index.New(t)
-		peer := first
-		if index.Peer != nil {
-			peer = index.Peer(t, first)
-		}
+	return search(t, seed, o, func(r *record) {
+		first, peer := indexHandles(t, index)
 		x := &indexRun{record: r, pools: drawPools(r.T), t: t, handles: []core.TimeIndex{first, peer}, right: naive.NewIndex("")}
 		actions := map[string]func(*rapid.T){
 			"": x.look, "add": x.add, "add more": x.add, "due": x.due, "move": x.move, "remove": x.remove,
@@ -124,14 +124,18 @@ func (x *indexRun) standing(t *rapid.T) []core.Entry {
 
 func (x *indexRun) add(t *rapid.T) {
 	idx, ctx, who := x.at(t)
-	entries := x.entries(t)
-	x.step("%s: Add%s(%s)", who, showDone(ctx), list(entries, showEntry))
-	arg := slices.Clone(entries)
-	err := idx.Add(ctx, arg)
-	unchanged(x.record, entries, arg, showEntry)
-	if !x.refused(ctx, err, len(entries)) {
+	change(x, ctx, who+": Add", x.entries(t), showEntry, idx.Add, x.right.Add)
+}
+
+// change makes a call that only its effect can tell apart from another.
+func change[T any](x *indexRun, ctx context.Context, name string, items []T, show func(T) string, tested, right func(context.Context, []T) error) {
+	x.step("%s%s(%s)", name, showDone(ctx), list(items, show))
+	arg := slices.Clone(items)
+	err := tested(ctx, arg)
+	unchanged(x.record, items, arg, show)
+	if !x.refused(ctx, err, len(items)) {
 		x.mustNot(err)
-		_ = x.right.Add(ctx, entries)
+		_ = right(ctx, items)
 	}
 }
 
@@ -147,27 +151,12 @@ func (x *indexRun) move(t *rapid.T) {
 	for _, entry := range x.standing(t) {
 		moves = append(moves, core.Move{ID: entry.ID, From: entry.Due, To: x.pools.due(t)})
 	}
-	x.step("%s: Move%s(%s)", who, showDone(ctx), list(moves, showMove))
-	arg := slices.Clone(moves)
-	err := idx.Move(ctx, arg)
-	unchanged(x.record, moves, arg, showMove)
-	if !x.refused(ctx, err, len(moves)) {
-		x.mustNot(err)
-		_ = x.right.Move(ctx, moves)
-	}
+	change(x, ctx, who+": Move", moves, showMove, idx.Move, x.right.Move)
 }
 
 func (x *indexRun) remove(t *rapid.T) {
 	idx, ctx, who := x.at(t)
-	entries := x.standing(t)
-	x.step("%s: Remove%s(%s)", who, showDone(ctx), list(entries, showEntry))
-	arg := slices.Clone(entries)
-	err := idx.Remove(ctx, arg)
-	unchanged(x.record, entries, arg, showEntry)
-	if !x.refused(ctx, err, len(entries)) {
-		x.mustNot(err)
-		_ = x.right.Remove(ctx, entries)
-	}
+	change(x, ctx, who+": Remove", x.standing(t), showEntry, idx.Remove, x.right.Remove)
 }
 
 func (x *indexRun) due(t *rapid.T) {

@@ -34,7 +34,10 @@ type Options struct {
 	// effect. Without it each call is to take effect, item by item, in one step.
 	ReadsBack bool
 
-	shrink time.Duration // how long to make a failing history smaller; 0: as rapid's flag has it
+	// Of the suite's own tests:
+	shrink   time.Duration // how long to make a failing history smaller; 0: as rapid's flag has it
+	hanging  time.Duration // how long a history may take; 0: hanging
+	checking time.Duration // how long checking one may take; 0: checking
 }
 
 func (o Options) histories(concurrent bool) int {

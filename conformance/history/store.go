@@ -10,24 +10,25 @@ import (
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/conformance/internal/naive"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 // TestStore plays random histories on a Store, as a subtest of t.
 func TestStore(t *testing.T, store conformance.Store, o Options) {
 	t.Helper()
-	t.Run("history/model", func(t *testing.T) {
-		t.Attr("dueclaim.group", "history")
-		t.Attr("dueclaim.rule", modelRule)
+	require.NotNil(t, store.New, "conformance.Store.New is nil")
+	t.Run(modelCase, func(t *testing.T) {
+		attributes(t, modelCase, modelRule)
 		report(t, o, func(seed uint64) *failure { return searchStore(t, store, seed, o) })
 	})
 }
 
 func searchStore(t *testing.T, store conformance.Store, seed uint64, o Options) *failure {
-	return search(t.Name(), seed, o, func(r *record) {
+	return search(t, seed, o, func(r *record) {
 		fresh := func(r *record, p pools) *storeRun {
-			first, peer := storeHandles(t, store)
-			return newStoreRun(t, r, p, store.Provides.KeepsFinished, first, peer)
+			both := storeHandles(t, store, 2)
+			return newStoreRun(t, r, p, store.Provides.KeepsFinished, both[0], both[1])
 		}
 		s := fresh(r, drawPools(r.T))
 		s.fresh = fresh
@@ -42,33 +43,22 @@ func searchStore(t *testing.T, store conformance.Store, seed uint64, o Options) 
 	})
 }
 
-func storeHandles(t *testing.T, store conformance.Store) (first, peer core.Store) {
-	first = store.New(t)
-	if store.Peer == nil {
-		return first, first
-	}
-	return first, store.Peer(t, first)
-}
-
 // TestClaimer plays random histories on a Claimer, as a subtest of t. Each id is
 // put there once: what becomes of one that is used again is its users' affair.
 func TestClaimer(t *testing.T, claimer conformance.Claimer, o Options) {
 	t.Helper()
-	t.Run("history/model", func(t *testing.T) {
-		t.Attr("dueclaim.group", "history")
-		t.Attr("dueclaim.rule", modelRule)
+	require.NotNil(t, claimer.New, "conformance.Claimer.New is nil")
+	require.NotNil(t, claimer.Put, "conformance.Claimer.Put is nil")
+	t.Run(modelCase, func(t *testing.T) {
+		attributes(t, modelCase, modelRule)
 		report(t, o, func(seed uint64) *failure { return searchClaimer(t, claimer, seed, o) })
 	})
 }
 
 func searchClaimer(t *testing.T, claimer conformance.Claimer, seed uint64, o Options) *failure {
-	return search(t.Name(), seed, o, func(r *record) {
+	return search(t, seed, o, func(r *record) {
 		fresh := func(r *record, p pools) *storeRun {
-			first := claimer.New(t)
-			peer := first
-			if claimer.Peer != nil {
-				peer = claimer.Peer(t, first)
-			}
+			first, peer := claimerHandles(t, claimer)
 			s := newStoreRun(t, r, p, claimer.Provides.KeepsFinished, first, peer)
 			s.putNew = func(tasks []core.Task) { claimer.Put(t, first, tasks) }
 			return s
@@ -180,7 +170,8 @@ func (s *storeRun) do(action func(*storeRun)) {
 
 // again plays the script without some of its actions.
 func (s *storeRun) again(without []bool) (r *record) {
-	r = &record{}
+	r = &record{dog: s.dog}
+	s.dog.again()
 	defer func() {
 		if p := recover(); p != nil && p != (stopped{}) {
 			r.broken = ""

@@ -157,6 +157,9 @@ func (x *Index) first(now time.Time, limit int) []core.Entry {
 
 // Move implements core.TimeIndex.
 func (x *Index) Move(ctx context.Context, moves []core.Move) error {
+	if x.bug == "move panics" {
+		panic("no such luck")
+	}
 	if err := x.enter(ctx, len(moves)); err != nil {
 		return unless(x.bug == "broken write succeeds", err)
 	}
@@ -248,6 +251,9 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 
 // Watch implements core.Watcher.
 func (x *Index) Watch(ctx context.Context, notify func()) error {
+	if x.bug == "watch panics" {
+		panic("no such luck")
+	}
 	if x.bug == "watch never hears" {
 		<-ctx.Done()
 		return ctx.Err()
