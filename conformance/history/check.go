@@ -114,8 +114,8 @@ func search(t *testing.T, seed uint64, o Options, play func(*record)) *failure {
 	}
 
 	var found *failure
-	var dog *watchdog
-	if broken := watched(t, o.hanging, func(w *watchdog) { dog, found = w, w.search(t.Name(), seed, o, play) }); broken != "" {
+	dog := newWatchdog(o.hanging)
+	if broken := dog.watch(t, func() { found = dog.search(t.Name(), seed, o, play) }); broken != "" {
 		played, steps := dog.saw()
 		// Rapid adds to a history's seed its number, which makes the next one's.
 		return &failure{seed: seed + uint64(played*(played+1)/2), played: played, said: broken, last: &record{steps: steps}}

@@ -2,10 +2,8 @@ package history
 
 import (
 	"cmp"
-	"flag"
-	"fmt"
+	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sort"
 	"sync"
@@ -15,10 +13,15 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/dueclaim/dueclaim/conformance"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/require"
 )
 
-// The rule of a concurrent test, as the table of backends and rules has it.
-const linearRule = "For each id there is one order of all concurrent calls, lost replies among them, that explains every answer."
+// The name and the rule of a concurrent test, as the table of backends and rules
+// has them.
+const (
+	linearCase = "history/linearizable"
+	linearRule = "For each id there is one order of all concurrent calls, lost replies among them, that explains every answer."
+)
 
 // Clients of a concurrent history, and the handles that they share.
 const (
@@ -33,109 +36,111 @@ const checking = 10 * time.Second
 // cancel, insert and reschedule the same few tasks at once, as a subtest of t. Some
 // calls get lost, some replies; an outcome that is unknown, also because the
 // backend reported a lost deadlock or the like, may or may not have taken effect.
+// It fails where most calls fail that way, since then it proves nothing.
 //
 // What the clients call follows from the seed, what comes of it doesn't.
 func TestLinearizable(t *testing.T, store conformance.Store, o Options) {
 	t.Helper()
-	t.Run("history/linearizable", func(t *testing.T) {
-		t.Attr("dueclaim.group", "history")
-		t.Attr("dueclaim.rule", linearRule)
+	require.NotNil(t, store.New, "conformance.Store.New is nil")
+	t.Run(linearCase, func(t *testing.T) {
+		attributes(t, linearCase, linearRule)
 		start := seed()
 		t.Logf("%d concurrent histories, seed %d (the same calls again: -rapid.seed=%d)", o.histories(true), start, start)
 		found := searchConcurrent(t, store, start, o)
-		if found.broken == nil {
-			t.Logf("%d calls of %d clients about %d ids, %d of them of unknown outcome; %d histories of an id too tangled to check",
-				found.calls, clients, ids, found.unknown, found.undecided)
-			return
+		t.Log(found.counts())
+		if found.broken != nil {
+			t.Error(found.text(t.Name()))
+			found.broken.draw(t)
 		}
-		t.Error(found.broken.text)
-		found.broken.draw(t)
 	})
 }
 
 // ids of a concurrent history.
 const ids = 3
 
-// concurrency is what came of checking concurrent histories.
-type concurrency struct {
-	played, calls, unknown, undecided int
-	broken                            *contradiction
-}
-
-// contradiction is the history of an id that no order explains.
-type contradiction struct {
-	text  string
-	model porcupine.Model
-	info  porcupine.LinearizationInfo
-}
-
-func searchConcurrent(t *testing.T, store conformance.Store, seed uint64, o Options) concurrency {
-	var found concurrency
+func searchConcurrent(t *testing.T, store conformance.Store, start uint64, o Options) concurrency {
+	found := concurrency{seed: start}
 	model := rules{keeps: store.Provides.KeepsFinished}.model()
-	for n := range o.histories(true) {
-		found.played = n + 1
-		events := playTogether(t, store, seed+uint64(n), o.steps())
-		for id, history := range byID(events, o.ReadsBack) {
-			for _, x := range history {
-				if x.Input.(op).early {
-					continue
-				}
-				found.calls++
-				if x.Output.(answer).unknown {
-					found.unknown++
-				}
+	histories := o.histories(true)
+	for n := range histories {
+		found.seed, found.played = start+uint64(n), n+1
+		events, last, broken := playTogether(t, store, found.seed, o)
+		if broken == "" {
+			found.count(events, last)
+			broken = found.failing(many)
+		}
+		if broken != "" {
+			found.broken = &contradiction{text: broken}
+			return found
+		}
+		parts := byID(events, o.ReadsBack)
+		for _, id := range slices.Sorted(maps.Keys(parts)) {
+			found.check(model, id, parts[id], cmp.Or(o.checking, checking))
+			if broken := found.tangled(histories * ids); broken != "" {
+				found.broken = &contradiction{text: broken}
 			}
-			switch porcupine.CheckOperationsTimeout(model, history, checking) {
-			case porcupine.Ok:
-			case porcupine.Unknown:
-				found.undecided++
-			default:
-				history = beginning(model, history)
-				_, info := porcupine.CheckOperationsVerbose(model, history, 0)
-				text := explain(model, id, history, info)
-				text += fmt.Sprintf("\nIt was history %d of the run. To make the same calls again, as the first ones (whether they meet the same way is up to chance):\n  go test -run '%s' -rapid.seed=%d",
-					n+1, pattern(t.Name()), seed+uint64(n))
-				found.broken = &contradiction{text, model, info}
+			if found.broken != nil {
 				return found
 			}
 		}
 	}
+	if broken := found.failing(few); broken != "" {
+		found.broken = &contradiction{text: broken}
+	}
 	return found
 }
 
-// playTogether runs one history on a fresh store and returns what its clients saw.
-func playTogether(t *testing.T, store conformance.Store, seed uint64, steps int) []event {
-	first := store.New(t)
-	on := []core.Store{first}
-	for len(on) < handles && store.Peer != nil {
-		on = append(on, store.Peer(t, first))
+// check looks for an order that explains the history of an id.
+func (f *concurrency) check(model porcupine.Model, id core.ID, history []porcupine.Operation, limit time.Duration) {
+	f.checked++
+	switch porcupine.CheckOperationsTimeout(model, history, limit) {
+	case porcupine.Ok:
+	case porcupine.Unknown:
+		f.undecided++
+	default:
+		history = beginning(model, history, limit)
+		_, info := porcupine.CheckOperationsVerbose(model, history, limit)
+		f.broken = &contradiction{explain(model, id, history, info), model, info}
 	}
-	random := func(stream int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(stream))) }
+}
+
+// playTogether runs one history on a fresh store and returns what its clients saw,
+// the last error of a call that failed, and what ended the history, "" for nothing.
+func playTogether(t *testing.T, store conformance.Store, seed uint64, o Options) ([]event, error, string) {
+	dog := newWatchdog(o.hanging)
 	s := &scene{}
-	s.lost.Store(mostLost)
-	for _, i := range random(0).Perm(len(lookalikes))[:ids] {
-		s.ids = append(s.ids, lookalikes[i][0])
-	}
-	team := make([]*client, clients)
-	for i := range team {
-		team[i] = &client{scene: s, number: i, store: on[i%len(on)], Rand: random(i + 1)}
-	}
-	team[0].insert(t.Context(), s.ids)
-	var together sync.WaitGroup
-	begin := make(chan struct{})
-	for _, c := range team {
-		together.Go(func() {
-			<-begin
-			c.play(t.Context(), max(1, steps*3/2/clients))
-		})
-	}
-	close(begin)
-	together.Wait()
 	var all []event
-	for _, c := range team {
-		all = append(all, c.events...)
+	broken := dog.watch(t, func() {
+		on := storeHandles(t, store, handles)
+		random := func(stream int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(stream))) }
+		s.lost.Store(mostLost)
+		for _, i := range random(0).Perm(len(lookalikes))[:ids] {
+			s.ids = append(s.ids, lookalikes[i][0])
+		}
+		team := make([]*client, clients)
+		for i := range team {
+			team[i] = &client{scene: s, number: i, store: on[i%len(on)], Rand: random(i + 1)}
+		}
+		team[0].insert(t.Context(), s.ids)
+		var together sync.WaitGroup
+		begin := make(chan struct{})
+		for _, c := range team {
+			together.Go(func() {
+				<-begin
+				c.play(t.Context(), max(1, o.steps()*3/2/clients))
+			})
+		}
+		close(begin)
+		together.Wait()
+		for _, c := range team {
+			all = append(all, c.events...)
+		}
+	})
+	if broken != "" {
+		s.fail("the history was given up") // a client may be left
+		return nil, nil, broken
 	}
-	return all
+	return all, s.last, s.failed()
 }
 
 // byID parts a history by id: a batch takes effect item by item.
@@ -166,8 +171,10 @@ func byID(events []event, readsBack bool) map[core.ID][]porcupine.Operation {
 }
 
 // beginning cuts a history after the first answer that no order explains. Calls
-// that weren't over by then are of unknown outcome.
-func beginning(model porcupine.Model, history []porcupine.Operation) []porcupine.Operation {
+// that weren't over by then are of unknown outcome, which can make the check of a
+// part longer than that of the whole: one that isn't over in time proves nothing,
+// and the cut is later.
+func beginning(model porcupine.Model, history []porcupine.Operation, limit time.Duration) []porcupine.Operation {
 	until := func(tick int64) []porcupine.Operation {
 		var cut []porcupine.Operation
 		for _, o := range history {
@@ -182,21 +189,9 @@ func beginning(model porcupine.Model, history []porcupine.Operation) []porcupine
 		return cut
 	}
 	last := slices.MaxFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) }).Return
+	end := time.Now().Add(limit)
 	return until(int64(sort.Search(int(last), func(tick int) bool {
-		return !porcupine.CheckOperations(model, until(int64(tick)))
+		left := time.Until(end)
+		return left > 0 && porcupine.CheckOperationsTimeout(model, until(int64(tick)), left) == porcupine.Illegal
 	})))
-}
-
-// draw writes porcupine's picture of the history, where go test keeps it.
-func (c *contradiction) draw(t *testing.T) {
-	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
-		t.Log("go test -artifacts keeps a picture of such a history")
-		return
-	}
-	path := filepath.Join(t.ArtifactDir(), "history.html")
-	if err := porcupine.VisualizePath(c.model, c.info, path); err != nil {
-		t.Logf("no picture of the history: %v", err)
-		return
-	}
-	t.Logf("a picture of the history: %s", path)
 }

@@ -1,12 +1,14 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,23 @@ type scene struct {
 	clock atomic.Int64 // counts calls and returns
 	names atomic.Int64
 	lost  atomic.Int64 // replies that may still get lost
+
+	mu     sync.Mutex
+	broken string // what ends the history, "" for nothing
+	last   error  // of a call that failed
+}
+
+// fail ends the history: what its clients saw is not for the checker.
+func (s *scene) fail(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = cmp.Or(s.broken, fmt.Sprintf(format, args...))
+}
+
+func (s *scene) failed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }
 
 // An unknown outcome multiplies what the checker has to try.
@@ -31,6 +50,7 @@ type event struct {
 	in        op
 	out       answer
 	call, ret int64 // ret is 0 where the outcome is unknown: it may take effect ever after
+	failed    bool  // the outcome is unknown, and not because the reply was lost on purpose
 }
 
 // client makes one call after the other, as a worker and a producer would.
@@ -46,7 +66,15 @@ type client struct {
 var errLost = errors.New("the reply was lost on purpose")
 
 func (c *client) play(ctx context.Context, calls int) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.fail("client %d: %s", c.number, panicked(p))
+		}
+	}()
 	for range calls {
+		if c.failed() != "" {
+			return
+		}
 		switch n := c.IntN(100); {
 		case n < 35:
 			c.claim(ctx)
@@ -90,7 +118,9 @@ func (c *client) do(ids []core.ID, ops []op, call func() ([]answer, error)) []an
 		case errors.As(err, &batch):
 			for _, item := range batch.Items {
 				if item.Index < 0 || item.Index >= len(ids) || item.ID != ids[item.Index] {
-					panic(fmt.Sprintf("a *core.BatchError names item %d, id %q, of %q", item.Index, item.ID, ids))
+					c.fail("client %d: the *core.BatchError of %s names item %d, id %s, but the items are %s",
+						c.number, ops[0].kind, item.Index, name(item.ID), list(ids, showID))
+					return nil
 				}
 				answers[item.Index] = answer{refused: sentinel(item.Err)}
 			}
@@ -98,7 +128,7 @@ func (c *client) do(ids []core.ID, ops []op, call func() ([]answer, error)) []an
 		}
 		for i, id := range ids {
 			e := event{id: id, client: c.number, in: ops[i], call: start}
-			e.in.items = len(ids)
+			e.in.items, e.failed = len(ids), err != nil && fate >= 2
 			if err != nil {
 				e.out.unknown = true
 			} else {
@@ -108,6 +138,11 @@ func (c *client) do(ids []core.ID, ops []op, call func() ([]answer, error)) []an
 		}
 		if err == nil {
 			return answers
+		}
+		if fate >= 2 {
+			c.mu.Lock()
+			c.last = err
+			c.mu.Unlock()
 		}
 		if c.IntN(3) == 0 { // the client dies, another takes its place
 			return nil

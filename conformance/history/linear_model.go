@@ -18,7 +18,12 @@ const (
 	cancels
 	reschedules
 	waits
+	kindCount
 )
+
+func (k kind) String() string {
+	return [...]string{"Insert", "Claim", "Extend", "Settle", "Cancel", "Reschedule", "Waiting"}[k]
+}
 
 // op is one call, as far as it concerns one id. Batches take effect item by item,
 // so that each item is an op of its own with the times of the whole call.

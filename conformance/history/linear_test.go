@@ -19,7 +19,7 @@ func TestEachRacyStoreIsFoundOut(t *testing.T) {
 		t.Run(bug, func(t *testing.T) {
 			if found := raceFound(t, bug, Options{}); assert.NotNil(t, found.broken, "no concurrent history shows the bug %q", bug) {
 				n++
-				t.Logf("found by history %d:\n%s", found.played, found.broken.text)
+				t.Logf("found by history %d:\n%s", found.played, found.text(t.Name()))
 			}
 		})
 	}

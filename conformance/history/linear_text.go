@@ -87,7 +87,7 @@ func showState(s state) string {
 // place was left.
 func explain(m porcupine.Model, id core.ID, history []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var best []int
-	for _, order := range info.PartialLinearizations()[0] {
+	for _, order := range slices.Concat(info.PartialLinearizations()...) {
 		if len(order) > len(best) {
 			best = order
 		}

@@ -26,12 +26,16 @@ type watchdog struct {
 	steps  []string
 }
 
-// watched runs f until it returns and says what went wrong otherwise: a panic, with
-// its stack, or a hang, with those of all goroutines. Where f ended t, so does watched.
-func watched(t *testing.T, limit time.Duration, f func(w *watchdog)) (failure string) {
-	t.Helper()
+// newWatchdog starts the time of the first history. limit is 0 for the default.
+func newWatchdog(limit time.Duration) *watchdog {
 	limit = cmp.Or(limit, hanging)
-	w := &watchdog{limit: limit, timer: time.NewTimer(limit)}
+	return &watchdog{limit: limit, timer: time.NewTimer(limit)}
+}
+
+// watch runs f until it returns, and says what went wrong otherwise: a panic, with
+// its stack, or a hang, with those of all goroutines. Where f ended t, so does watch.
+func (w *watchdog) watch(t *testing.T, f func()) (failure string) {
+	t.Helper()
 	defer w.timer.Stop()
 	over := make(chan string, 1)
 	returned := false
@@ -43,7 +47,7 @@ func watched(t *testing.T, limit time.Duration, f func(w *watchdog)) (failure st
 				returned, text = true, panicked(p)
 			}
 		}()
-		f(w)
+		f()
 		returned = true
 	}()
 	select {
@@ -60,7 +64,7 @@ func watched(t *testing.T, limit time.Duration, f func(w *watchdog)) (failure st
 		w.given = true
 		w.mu.Unlock()
 		buf := make([]byte, 1<<20)
-		return fmt.Sprintf("the history hangs: not over after %s; all goroutines:\n%s", limit, buf[:runtime.Stack(buf, true)])
+		return fmt.Sprintf("the history hangs: not over after %s; all goroutines:\n%s", w.limit, buf[:runtime.Stack(buf, true)])
 	}
 }
 
