@@ -14,8 +14,7 @@ import (
 )
 
 // histories gives each history a queue of its own, and its peers another pool.
-func histories(t *testing.T, d driver, o Options) conformance.Store {
-	url := testserver.Postgres(t)
+func histories(t *testing.T, d driver, url string, o Options) conformance.Store {
 	first, peer := d.open(t, url, o), d.open(t, url, o)
 	require.NoError(t, first.Migrate(t.Context()))
 	var queues atomic.Int64
@@ -39,14 +38,21 @@ func histories(t *testing.T, d driver, o Options) conformance.Store {
 func TestRandomHistories(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d driver) {
 		t.Run("defaults", func(t *testing.T) {
-			store := histories(t, d, Options{})
+			store := histories(t, d, testserver.Postgres(t), Options{})
 			history.TestStore(t, store, history.Options{})
 			history.TestLinearizable(t, store, history.Options{})
 		})
 		t.Run("deletes finished", func(t *testing.T) {
-			store := histories(t, d, Options{DeleteFinished: true})
+			store := histories(t, d, testserver.Postgres(t), Options{DeleteFinished: true})
 			history.TestStore(t, store, history.Options{})
 			history.TestLinearizable(t, store, history.Options{})
 		})
 	})
+}
+
+func TestRandomHistoriesBehindATransactionPooler(t *testing.T) {
+	t.Attr("dueclaim.backend", pooled)
+	store := histories(t, native, testserver.PgBouncer(t, testserver.Postgres(t)), Options{})
+	history.TestStore(t, store, history.Options{})
+	history.TestLinearizable(t, store, history.Options{})
 }
