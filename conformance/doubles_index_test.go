@@ -1,6 +1,9 @@
 package conformance_test
 
 var indexDoubles = []double{
+	{bug: "not empty at first", want: "contract/fresh-is-empty", also: "*"},
+	{bug: "index written back whole", want: "contract/concurrent", also: "add"},
+	{bug: "watch waits though it's over", want: "watch/done-ctx"},
 	{bug: "ids ignore case", want: "ids/bytes", also: "due take"},
 	{bug: "times in seconds", want: "times/exact", also: "contract due add move remove take ids break"},
 	{bug: "times in local zone", want: "times/exact", also: "contract due add move remove take ids break"},

@@ -1,6 +1,19 @@
 package conformance_test
 
 var storeDoubles = []double{
+	{bug: "empty batch fails", want: "contract/empty-batch", also: "tx"},
+	{bug: "empty batch fails", want: "contract/empty-batch-store", also: "tx"},
+	{bug: "batch cut at 1,000", want: "contract/large-batch"},
+	{bug: "batch cut at 1,000", want: "contract/large-batch-store"},
+	{bug: "rows written back whole", want: "contract/concurrent"},
+	{bug: "payload cut at 64 KiB", want: "claim/large-bytes"},
+	{bug: "one bad fails all", want: "insert/one-bad-of-many", also: "batch tx"},
+	{bug: "a clock a process", want: "clock/shared"},
+	{bug: "a clock of seconds", want: "clock/shared"},
+	{bug: "no clock", want: "contract/provides-clock", also: "clock"},
+	{bug: "insert repeat replaces", deletes: true, want: "insert/repeat-dead", also: "tx"},
+	{bug: "settle of the missing succeeds", deletes: true, want: "settle/repeat-done-deleted", also: "*"},
+	{bug: "cancel of the missing succeeds", deletes: true, want: "cancel/deleted", also: "*"},
 	{bug: "ids ignore case", want: "ids/bytes", also: "reschedule waiting cancel"},
 	{bug: "ids cut at 191 bytes", want: "ids/bytes", also: "reschedule cancel"},
 	{bug: "times in seconds", want: "times/exact", also: "*"},

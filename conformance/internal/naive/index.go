@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,7 +38,11 @@ type entries struct {
 // NewIndex returns an empty index that breaks the one rule that bug names; none
 // for "".
 func NewIndex(bug string) *Index {
-	return &Index{bug, &entries{due: map[core.ID]time.Time{}, watchers: map[*func()]*Index{}, cut: make(chan struct{})}}
+	due := map[core.ID]time.Time{}
+	if bug == "not empty at first" {
+		due["left over"] = time.UnixMilli(1).UTC()
+	}
+	return &Index{bug, &entries{due: due, watchers: map[*func()]*Index{}, cut: make(chan struct{})}}
 }
 
 // Peer returns a further handle on the same data.
@@ -77,6 +82,13 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 	}
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
+	if x.bug == "index written back whole" {
+		before := maps.Clone(x.data.due)
+		x.data.mu.Unlock()
+		time.Sleep(10 * time.Microsecond)
+		x.data.mu.Lock()
+		x.data.due = before
+	}
 	head, any := x.head()
 	for _, entry := range entries {
 		id, due := x.key(entry.ID), x.time(entry.Due)
@@ -251,6 +263,9 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 
 // Watch implements core.Watcher.
 func (x *Index) Watch(ctx context.Context, notify func()) error {
+	if x.bug == "watch waits though it's over" && ctx.Err() != nil {
+		dawdle()
+	}
 	if x.bug == "watch panics" {
 		panic("no such luck")
 	}

@@ -106,6 +106,13 @@ func (s *Store) insert(call core.Call, tasks []core.Task) error {
 	if slices.ContainsFunc(tasks, func(t core.Task) bool { return s.lockedFor(t.ID) }) {
 		return unless(s.is("a locked row is passed over"), errLocked)
 	}
+	if s.is("batch cut at 1,000") {
+		tasks = tasks[:min(len(tasks), 1000)]
+	}
+	var before map[core.ID]*row
+	if s.is("one bad fails all") {
+		before = s.copied()
+	}
 	var failed []core.ItemError
 	callID := call.ID
 	if s.is("call ids ignore case") {
@@ -129,6 +136,9 @@ func (s *Store) insert(call core.Call, tasks []core.Task) error {
 		if !s.is("payload shared") {
 			r.task.Payload, r.task.Meta = bytes.Clone(task.Payload), bytes.Clone(task.Meta)
 		}
+		if s.is("payload cut at 64 KiB") {
+			r.task.Payload = r.task.Payload[:min(len(r.task.Payload), 64<<10)]
+		}
 		if s.is("payload ends at NUL") {
 			r.task.Payload, _, _ = bytes.Cut(r.task.Payload, []byte{0})
 		}
@@ -150,95 +160,15 @@ func (s *Store) insert(call core.Call, tasks []core.Task) error {
 		s.gap("insert checks, then writes")
 		s.rows[s.key(task.ID)] = r
 	}
+	if before != nil && len(failed) > 0 {
+		s.rows = before
+	}
 	if s.is("insert failures misplaced") {
 		for i := range failed {
 			failed[i].Index = i
 		}
 	}
 	return core.NewBatchError(failed)
-}
-
-// Claim implements core.Claimer.
-func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	if err := s.enter(ctx, len(ids)); err != nil {
-		if s.is("broken claim is Gone") && errors.Is(err, errAway) {
-			return s.allGone(ids), nil
-		}
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var got []core.Claimed
-	for _, id := range ids {
-		got = append(got, s.claim(id, lease))
-	}
-	if s.is("verdicts sorted") {
-		slices.SortFunc(got, func(a, b core.Claimed) int { return cmp.Compare(a.ID, b.ID) })
-	}
-	return got, nil
-}
-
-func (s *Store) claim(id core.ID, lease core.Lease) core.Claimed {
-	r := s.row(id)
-	dueBy := lease.DueBy
-	if s.is("claim by Now, not DueBy") {
-		dueBy = lease.Now
-	}
-	now := lease.Now
-	if s.is("take-over by DueBy") {
-		now = lease.DueBy
-	}
-	if s.is("take-over by a clock") {
-		now = time.Now()
-	}
-	if s.is("leases ignored") {
-		now = endOfDays
-	}
-	switch {
-	case s.lockedFor(id):
-		return core.Claimed{ID: id, Verdict: core.Refused}
-	case r == nil || !r.live() && !s.is("status not in the WHERE") && !(s.is("cancelled is claimed by its holder") && r.holder == lease.Holder):
-		return core.Claimed{ID: id, Verdict: core.Gone}
-	case s.is("settled grant comes back") && r.holder == lease.Holder && r.attempts > 0:
-		r.state = "running"
-	case r.state == "running" && s.sameHolder(r.holder, lease.Holder) && !s.is("claim repeat unknown"):
-	case r.heldAt(now) && !(s.is("lease stolen at its end") && r.until.Equal(now)):
-		at := r.until
-		if s.is("held at now") {
-			at = lease.Now
-		}
-		return core.Claimed{ID: id, Verdict: core.Held, At: at}
-	case r.due.After(dueBy) && !s.is("claim ignores due"):
-		return core.Claimed{ID: id, Verdict: core.NotDue, At: r.due}
-	default:
-		s.gap("claim checks, then writes")
-		if r.state == "running" {
-			s.gap("rescue by id alone")
-		}
-		if r.state == "running" && !s.is("crashes not counted") {
-			r.crashes++
-		}
-		if r.state != "running" || !s.is("take-over keeps token") {
-			r.token++
-		}
-		r.state, r.holder, r.until = "running", lease.Holder, s.leaseEnd(lease.Until)
-		r.attempts++
-	}
-	c := core.Claimed{
-		ID: id, Verdict: core.Granted, At: r.until, Task: r.task, Attempt: r.attempts, Crashes: r.crashes,
-		Grant: core.Grant{ID: id, Token: r.token, Holder: r.holder},
-	}
-	if !s.is("payload shared") {
-		c.Task.Payload, c.Task.Meta = bytes.Clone(r.task.Payload), bytes.Clone(r.task.Meta)
-	}
-	return c
-}
-
-var endOfDays = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-
-func (s *Store) holds(r *row, g core.Grant) bool {
-	return r != nil && (r.token == g.Token || s.is("token ignored")) &&
-		(r.holder == g.Holder || s.is("holder ignored") || s.is("token ignored") || s.is("holders ignore case") && strings.EqualFold(r.holder, g.Holder))
 }
 
 // Extend implements core.Claimer.
@@ -294,12 +224,22 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 }
 
 func (s *Store) settleAll(now time.Time, settlements []core.Settlement) error {
+	if s.is("rows written back whole") {
+		before := s.copied()
+		s.gap(s.bug)
+		s.rows = before
+	}
+	if s.is("batch cut at 1,000") {
+		settlements = settlements[:min(len(settlements), 1000)]
+	}
 	var failed []core.ItemError
 	for i, x := range settlements {
 		r := s.row(x.Grant.ID)
 		switch {
 		case s.lockedFor(x.Grant.ID):
 			failed = append(failed, core.ItemError{Index: i, ID: x.Grant.ID, Err: core.ErrBusy})
+			continue
+		case r == nil && s.is("settle of the missing succeeds"):
 			continue
 		case !s.fenced(r, x), r.state == "cancelled" && !s.is("settle of a cancelled one succeeds"),
 			s.is("settle refuses late") && r.state == "running" && r.until.Before(now),
@@ -413,6 +353,8 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 		case s.lockedFor(id):
 			fates = append(fates, 0)
 			busy = append(busy, core.ItemError{Index: i, ID: id, Err: core.ErrBusy})
+		case r == nil && s.is("cancel of the missing succeeds"):
+			fates = append(fates, core.Cancelled)
 		case r == nil:
 			fates = append(fates, core.Unknown)
 		case !r.live() && r.state != "cancelled":
@@ -446,6 +388,9 @@ func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.is("batch cut at 1,000") {
+		moves = moves[:min(len(moves), 1000)]
+	}
 	var failed []core.ItemError
 	for i, m := range moves {
 		if s.is("reschedule stops at a failure") && len(failed) > 0 {

@@ -46,6 +46,9 @@ func (s *Store) enter(ctx context.Context, items int) error {
 	if ctx.Err() != nil && !s.is("ctx ignored") {
 		return ctx.Err()
 	}
+	if items == 0 && s.is("empty batch fails") {
+		return errors.New("nothing to do")
+	}
 	if s.is("ctx looked at too late") && interrupted(ctx, items) {
 		s.slow.Do(dawdle) // it goes on
 	}
@@ -61,6 +64,16 @@ func (s *Store) enter(ctx context.Context, items int) error {
 		s.slow.Do(dawdle)
 	}
 	return errAway
+}
+
+// copied returns the rows as they are.
+func (s *Store) copied() map[core.ID]*row {
+	rows := map[core.ID]*row{}
+	for id, r := range s.rows {
+		same := *r
+		rows[id] = &same
+	}
+	return rows
 }
 
 // dawdle takes longer than the suite is patient with a broken backend.
