@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +27,8 @@ type SQL struct {
 	Play func(t *testing.T, steps []SQLStep) SQLPlay
 	// Scripts maps the name of each scenario (SQLScenarios) to what a fresh store
 	// is expected to ask in it, and what the database answers. A scenario without
-	// a script fails, and so does a script without a scenario.
+	// a script fails, and so does a script without a scenario, or for one that isn't
+	// run since the store doesn't provide what it is about.
 	Scripts map[string][]SQLStep
 	// Costs is how many steps a batch of 500 takes, for each scenario of the group
 	// cost; it is checked exactly.
@@ -36,7 +39,7 @@ type SQL struct {
 	// transaction. Nil: it has none, and those scenarios are not run.
 	InsertTx func(ctx context.Context, s core.Store, tx *sql.Tx, call core.Call, tasks []core.Task) error
 	SettleTx func(ctx context.Context, s core.Store, tx *sql.Tx, now time.Time, settlements []core.Settlement) error
-	// Provides declares the store's optional capabilities.
+	// Provides declares the store's optional capabilities, checked both ways.
 	Provides StoreProvides
 	// Skip maps the name of a case to the reason why this store can't keep its
 	// rule. A name that no case has fails.
@@ -82,14 +85,35 @@ func (x SQL) provides() map[string]bool {
 		"Errors.Deadlock": x.Errors.Deadlock != nil, "Errors.LockTimeout": x.Errors.LockTimeout != nil,
 		"Errors.Serialization": x.Errors.Serialization != nil, "Errors.ReadOnly": x.Errors.ReadOnly != nil,
 		"Errors.LostBefore": x.Errors.LostBefore != nil, "Errors.LostAfter": x.Errors.LostAfter != nil,
-		"a transaction of its own": x.commits(),
+		sqlOwnTransaction: x.commits(), sqlCommitError: x.commitErrors() != nil,
+		sqlBadConn: errors.Is(x.Errors.LostBefore, driver.ErrBadConn),
 	}
 }
 
-// commits tells whether the store opens transactions by itself.
+// What some faults need so as to have something to check. (Names of
+// capabilities have no spaces.)
+const (
+	sqlOwnTransaction = "OwnTransaction"
+	sqlCommitError    = "Errors.Deadlock/Serialization/LostAfter"
+	sqlBadConn        = "Errors.LostBefore=driver.ErrBadConn"
+)
+
+// commitErrors are the errors with which a commit can fail.
+func (x SQL) commitErrors() []error {
+	var errs []error
+	for _, err := range []error{x.Errors.Deadlock, x.Errors.Serialization, x.Errors.LostAfter} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// commits tells whether the store opens transactions by itself in the scenarios
+// that faults are put into.
 func (x SQL) commits() bool {
 	for name, steps := range x.Scripts {
-		if !isCallersTx(name) && slices.ContainsFunc(steps, func(step SQLStep) bool { return step.Do == SQLCommit }) {
+		if !isCallersTx(name) && !isCost(name) && slices.ContainsFunc(steps, func(step SQLStep) bool { return step.Do == SQLCommit }) {
 			return true
 		}
 	}
@@ -112,23 +136,29 @@ func testSQL(t *testing.T, store SQL, s settings) {
 	})
 }
 
-// strayScripts names scripts and costs that belong to no scenario: a misspelt
-// or outdated one must not go unnoticed.
+// strayScripts names scripts and costs that belong to no scenario, or to one that
+// isn't run: a misspelt or outdated one, or a capability that was forgotten in
+// Provides, must not go unnoticed.
 func (x SQL) strayScripts() []error {
-	known := map[string]bool{}
+	capabilities := newSettings(x.provides(), nil)
+	whyNot := map[string]string{}
 	for _, sc := range SQLScenarios() {
-		known[sc.Name] = true
+		whyNot[sc.Name] = capabilities.whyNot(sc.Name, sc.needs)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(x.Scripts)) {
-		if !known[name] {
+		if why, known := whyNot[name]; !known {
 			errs = append(errs, fmt.Errorf("the field Scripts has a script for an unknown scenario %q; the scenarios are %v",
-				name, slices.Sorted(maps.Keys(known))))
+				name, slices.Sorted(maps.Keys(whyNot))))
+		} else if why != "" {
+			errs = append(errs, fmt.Errorf("the field Scripts has a script for %q, which isn't run: %s", name, why))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Costs)) {
-		if !known[name] || !isCost(name) {
+		if why, known := whyNot[name]; !known || !isCost(name) {
 			errs = append(errs, fmt.Errorf("the field Costs has a number for %q, which is no scenario of the group cost", name))
+		} else if why != "" {
+			errs = append(errs, fmt.Errorf("the field Costs has a number for %q, which isn't run: %s", name, why))
 		}
 	}
 	return errs
@@ -139,5 +169,5 @@ func sqlCases() []testCase[*sqlEnv] {
 	for _, sc := range SQLScenarios() {
 		all = append(all, testCase[*sqlEnv]{name: sc.Name, rule: sc.Rule, needs: sc.needs, run: func(e *sqlEnv) { e.playWell(sc) }})
 	}
-	return slices.Concat(all, sqlIdle, sqlFaults)
+	return slices.Concat(sqlContract, all, sqlIdle, sqlFaults)
 }

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -38,7 +40,7 @@ var sqlDoubles = []double{
 // tinyCases are those that a tiny has the methods for.
 func tinyCases(name string) bool {
 	group, _, _ := strings.Cut(name, "/")
-	return group == "faults" || tinyScripts[name] != nil
+	return group == "contract" || group == "faults" || tinyScripts[name] != nil
 }
 
 func tinyBackend(bug string) conformance.SQL {
@@ -135,6 +137,54 @@ func TestAScenarioNeedsAScriptAndAScriptAScenario(t *testing.T) {
 	x.Scripts = map[string][]conformance.SQLStep{"settle/retyr": nil}
 	x.Costs = map[string]int{"settle/done": 1}
 	assert.Len(t, conformance.StrayScripts(x), 2)
+}
+
+// clocked is a tiny with an optional capability.
+type clocked struct{ *tiny }
+
+func (clocked) Now(context.Context) (time.Time, error) { return time.UnixMilli(presentMs).UTC(), nil }
+
+func TestWhatAnSQLStoreProvidesIsCheckedBothWays(t *testing.T) {
+	contract := func(name string) bool { return name == "contract/provides" }
+	x := tinyBackend("")
+	x.Provides.TimeSource = true
+	assert.Contains(t, conformance.SQLFailures(t, x, contract)["contract/provides"], "Provides.TimeSource against")
+	x.New = func(_ *testing.T, db *sql.DB) core.Store { return clocked{&tiny{db: db}} }
+	assert.Empty(t, conformance.SQLFailures(t, x, contract))
+	x.Provides.TimeSource = false
+	assert.Contains(t, conformance.SQLFailures(t, x, contract)["contract/provides"], "Provides.TimeSource against")
+	x.Provides.Purger = true
+	assert.Contains(t, conformance.SQLFailures(t, x, contract)["contract/provides"], "Provides.Purger against")
+}
+
+func TestAScriptOfWhatIsNotProvidedIsNotPassedOver(t *testing.T) {
+	x := tinyBackend("")
+	x.Scripts = map[string][]conformance.SQLStep{"clock/now": nil, "settle/repeat": nil, "transaction/insert": nil}
+	x.Costs = map[string]int{"cost/purge": 1}
+	var texts []string
+	for _, err := range conformance.StrayScripts(x) {
+		texts = append(texts, err.Error())
+	}
+	assert.Equal(t, []string{
+		`the field Scripts has a script for "clock/now", which isn't run: not provided: TimeSource`,
+		`the field Scripts has a script for "transaction/insert", which isn't run: not provided: InsertTx`,
+		`the field Costs has a number for "cost/purge", which isn't run: not provided: Purger`,
+	}, texts)
+}
+
+// A case with nothing to check must not pass.
+func TestAFaultWithoutAnErrorIsNotProvided(t *testing.T) {
+	const commit, again = "faults/commit", "faults/sent-again"
+	x := tinyBackend("")
+	assert.Empty(t, conformance.SQLWhyNot(x, commit))
+	assert.Empty(t, conformance.SQLWhyNot(x, again))
+	x.Errors.LostBefore = errors.New("connection lost")
+	assert.Equal(t, "not provided: Errors.LostBefore=driver.ErrBadConn", conformance.SQLWhyNot(x, again))
+	x.Errors = conformance.SQLErrors{LostBefore: driver.ErrBadConn}
+	assert.Equal(t, "not provided: Errors.Deadlock/Serialization/LostAfter", conformance.SQLWhyNot(x, commit))
+	x = tinyBackend("")
+	x.Scripts = map[string][]conformance.SQLStep{"cost/settle": tinyScripts["cost/settle"]}
+	assert.Equal(t, "not provided: OwnTransaction", conformance.SQLWhyNot(x, commit), "no faults are put into the scenarios of the group cost")
 }
 
 func TestEachSQLCaseHasANameOfItsOwnAndARule(t *testing.T) {

@@ -21,3 +21,13 @@ func SQLNames() []string { return names(sqlCases()) }
 
 // StrayScripts returns what is wrong with the names in Scripts and Costs.
 func StrayScripts(store SQL) []error { return store.strayScripts() }
+
+// SQLWhyNot says why a case of TestSQL isn't run, "" where it is.
+func SQLWhyNot(store SQL, name string) string {
+	for _, c := range sqlCases() {
+		if c.name == name {
+			return newSettings(store.provides(), store.Skip).whyNot(name, c.needs)
+		}
+	}
+	return "there is no such case"
+}

@@ -60,7 +60,7 @@ var sqlFaults = []testCase[*sqlEnv]{
 		},
 	},
 	{
-		name: "faults/sent-again", needs: "Errors.LostBefore",
+		name: "faults/sent-again", needs: sqlBadConn,
 		rule: "Where database/sql itself sends a statement again, since nothing was sent on the dead connection, the call goes on as if nothing had happened.",
 		run:  func(e *sqlEnv) { e.sendAgain() },
 	},
@@ -79,14 +79,12 @@ var sqlFaults = []testCase[*sqlEnv]{
 		},
 	},
 	{
-		name: "faults/commit", needs: "a transaction of its own",
+		name: "faults/commit", needs: sqlOwnTransaction + " " + sqlCommitError,
 		rule: "A commit that failed is no success, and may have taken effect: " + sqlNoSuccess,
 		run: func(e *sqlEnv) {
 			commits := func(step SQLStep) bool { return step.Do == SQLCommit }
-			for _, err := range []error{e.sql.Errors.Deadlock, e.sql.Errors.Serialization, e.sql.Errors.LostAfter} {
-				if err != nil {
-					e.befall(sqlFault{"a failed commit", err, commits, false})
-				}
+			for _, err := range e.sql.commitErrors() {
+				e.befall(sqlFault{"a failed commit", err, commits, false})
 			}
 		},
 	},

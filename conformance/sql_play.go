@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -105,6 +106,21 @@ func (e *sqlEnv) wantCost(sc SQLScenario, steps []SQLStep) {
 	}
 	e.t.Logf("%s: %d steps for %d items", sc.Name, got, sqlBatch)
 	e.t.Attr("dueclaim.statements", fmt.Sprint(got))
+}
+
+var sqlContract = []testCase[*sqlEnv]{
+	{
+		name: "contract/provides",
+		rule: "A store has the optional capabilities TimeSource and Purger where they are declared, and only there.",
+		run: func(e *sqlEnv) {
+			run := e.play(nil)
+			_, clock := run.store.(core.TimeSource)
+			_, purger := run.store.(core.Purger)
+			assert.Equal(e, e.sql.Provides.TimeSource, clock, "Provides.TimeSource against what the store has")
+			assert.Equal(e, e.sql.Provides.Purger, purger, "Provides.Purger against what the store has")
+			e.wantPlayed(run, "")
+		},
+	},
 }
 
 // sqlIdle are the cases in which nothing may be asked at all.

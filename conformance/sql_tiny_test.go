@@ -52,6 +52,14 @@ func (s *tiny) within(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return nil
 }
 
+// affected returns how many rows a statement changed.
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 func (s *tiny) wrapped(err error) error {
 	if s.bug == "driver's error hidden" {
 		return errors.New("tiny: " + err.Error())
@@ -72,11 +80,7 @@ func (s *tiny) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]co
 			if s.bug == "status not in the WHERE" {
 				text, args = tinyClaimAny, args[:3]
 			}
-			res, err := tx.ExecContext(ctx, text, args...)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+			n, err := affected(tx.ExecContext(ctx, text, args...))
 			if err != nil {
 				return err
 			}
@@ -140,11 +144,7 @@ func (s *tiny) Settle(ctx context.Context, now time.Time, list []core.Settlement
 			if s.bug == "no token on completion" {
 				text, args = tinyDoneByID, args[:2]
 			}
-			res, err := tx.ExecContext(ctx, text, args...)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+			n, err := affected(tx.ExecContext(ctx, text, args...))
 			if err != nil {
 				return err
 			}
