@@ -93,6 +93,8 @@ type argument struct {
 	said func(error)
 }
 
+// arguments are what sqlmock compares. They are never nil, which it would take for
+// any number of arguments.
 func (p *play) arguments(want []driver.Value) []driver.Value {
 	said := func(err error) {
 		p.mu.Lock()

@@ -86,29 +86,9 @@ func (p *play) expect(step conformance.SQLStep) {
 	}
 	switch step.Do {
 	case conformance.SQLQuery:
-		e := p.mock.ExpectQuery(step.Text)
-		if len(step.Args) == 0 {
-			e.WithoutArgs()
-		} else {
-			e.WithArgs(p.arguments(step.Args)...)
-		}
-		if now != nil {
-			e.WillReturnError(now)
-			return
-		}
-		e.WillReturnRows(p.rows(step))
+		p.mock.ExpectQuery(step.Text).WithArgs(p.arguments(step.Args)...).WillReturnError(now).WillReturnRows(p.rows(step))
 	case conformance.SQLExec:
-		e := p.mock.ExpectExec(step.Text)
-		if len(step.Args) == 0 {
-			e.WithoutArgs()
-		} else {
-			e.WithArgs(p.arguments(step.Args)...)
-		}
-		if now != nil {
-			e.WillReturnError(now)
-			return
-		}
-		e.WillReturnResult(sqlmock.NewResult(0, step.Affected))
+		p.mock.ExpectExec(step.Text).WithArgs(p.arguments(step.Args)...).WillReturnError(now).WillReturnResult(sqlmock.NewResult(0, step.Affected))
 	case conformance.SQLBegin:
 		p.mock.ExpectBegin().WillReturnError(now)
 	case conformance.SQLCommit:

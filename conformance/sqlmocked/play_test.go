@@ -81,6 +81,18 @@ func TestArgumentsAreComparedByTypeAndValue(t *testing.T) {
 	}
 }
 
+func TestWithoutArgumentsMeansNone(t *testing.T) {
+	for _, do := range []conformance.SQLAction{conformance.SQLExec, conformance.SQLQuery} {
+		play := sqlmocked.Play(t, steps{{Do: do, Text: "A"}})
+		if do == conformance.SQLExec {
+			_, _ = play.DB().ExecContext(t.Context(), "A", 7)
+		} else {
+			_, _ = play.DB().QueryContext(t.Context(), "A", 7)
+		}
+		assert.ErrorContains(t, play.Err(), "expected 0, but got 1 arguments", do)
+	}
+}
+
 // A reply has the value that was made up before, and an error behind the rows
 // comes when the last one was read.
 func TestReplies(t *testing.T) {
