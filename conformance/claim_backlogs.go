@@ -93,12 +93,17 @@ var claimBacklogs = []testCase[*claimEnv]{
 			n := short + e.fill("b", 2000, 20_000-short, put)
 			// A scan of the backlog costs n/short times as much, and a sort of it more.
 			most := func(before time.Duration) time.Duration { return before*4 + 200*time.Microsecond }
-			for about, pair := range map[string][2]time.Duration{
-				"from the start":  {fromStart, cost(core.Entry{})},
-				"from the middle": {fromMiddle, cost(middle)},
+			for about, then := range map[string]struct {
+				after  core.Entry
+				before time.Duration
+			}{
+				"from the start":  {core.Entry{}, fromStart},
+				"from the middle": {middle, fromMiddle},
 			} {
-				if pair[1] > most(pair[0]) {
-					e.Errorf("a page of %d rows %s took %s with %d rows waiting and %s with %d, want about the same", limit, about, pair[1], n, pair[0], short)
+				// A busy machine may slow down many pages in a row, but not for ever.
+				best := page(then.after)
+				if !e.wait(func() bool { best = min(best, page(then.after)); return best <= most(then.before) }) {
+					e.Errorf("a page of %d rows %s took %s with %d rows waiting and %s with %d, want about the same", limit, about, best, n, then.before, short)
 				}
 			}
 		},
