@@ -47,7 +47,8 @@ type SQL struct {
 }
 
 // SQLErrors are a driver's errors, for the cases that put one in each place of
-// each script. A nil one leaves its case out.
+// each script. A nil one leaves its case out; a failed commit needs one of
+// Deadlock, Serialization and LostAfter.
 type SQLErrors struct {
 	// Deadlock: the server chose this statement as the victim.
 	Deadlock error
