@@ -65,6 +65,14 @@ func (c *caseT) cleanup(f func()) {
 	c.cleanups = append(c.cleanups, f)
 }
 
+// release is f to be called once: by the case or, where it fails or hangs, after
+// it.
+func (c *caseT) release(f func()) func() {
+	f = sync.OnceFunc(f)
+	c.cleanup(f)
+	return f
+}
+
 func (c *caseT) cleanUp() {
 	c.mu.Lock()
 	list := c.cleanups

@@ -106,10 +106,10 @@ func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
 	}
 	e.peer = e.more()
 	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
-	e.lock = func(id core.ID) func() { return made(t, "Lock", x.Lock(t, first, id)) }
+	e.lock = func(id core.ID) func() { return e.release(made(t, "Lock", x.Lock(t, first, id))) }
 	e.breakIt = func() func() {
 		e.shaken = true
-		return made(t, "Break", x.Break(t, first))
+		return e.release(made(t, "Break", x.Break(t, first)))
 	}
 	return e
 }

@@ -28,6 +28,8 @@ var indexDoubles = []double{
 	{bug: "next skips what is due", want: "take/next"},
 	{bug: "next missing", want: "take/next"},
 	{bug: "watch never hears", want: "watch/earlier-head"},
+	{bug: "watch hears no first entry", want: "watch/new-head"},
+	{bug: "watch hears new ids only", want: "watch/new-head"},
 	{bug: "watch hears its own handle only", want: "watch/earlier-head"},
 	{bug: "watch returns at once", want: "watch/ends"},
 	{bug: "watch leaks", want: "watch/joins"},

@@ -128,6 +128,7 @@ var storeDoubles = []double{
 	{bug: "insert repeat exists", want: "tx/insert-repeat", also: "tx insert"},
 	{bug: "rollback commits", want: "tx/insert-replaces"},
 	{bug: "InsertTx takes any Call", want: "tx/empty-and-done"},
+	{bug: "tx methods look at ctx too late", want: "tx/empty-and-done"},
 	{bug: "SettleTx commits by itself", want: "tx/settle-both-or-none"},
 	{bug: "SettleTx hides lost leases", want: "tx/settle-lost"},
 	{bug: "a refusal aborts the transaction", want: "tx/settle-lost"},

@@ -59,7 +59,7 @@ func (d double) insist(run func() map[string]string) map[string]string {
 var heavy = []string{
 	"claim/large-bytes", "claim/one-winner", "claim/take-over-one-winner", "claim/against-settle",
 	"contract/concurrent", "contract/large-batch", "contract/large-batch-store", "insert/one-bad-of-many",
-	"take/no-id-twice", "watch/earlier-head", "watch/ends", "watch/joins", "watch/many",
+	"take/no-id-twice", "watch/earlier-head", "watch/new-head", "watch/ends", "watch/joins", "watch/many",
 	"insert/one-winner", "insert/replace-one-winner", "cancel/against-claim", "reschedule/against-claim",
 	"waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
 	"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims", "break/watch",

@@ -44,6 +44,17 @@ func HangingIndexFailure(t *testing.T, index Index, name string) string {
 	return got
 }
 
+// HangingStoreFailure is HangingIndexFailure for a store.
+func HangingStoreFailure(t *testing.T, store Store, name string) string {
+	s := newSettings(store.provides(), store.Skip)
+	s.watchdog = 100 * time.Millisecond
+	s.only = func(n string) bool { return n == name }
+	got := ""
+	s.report = func(_ *testing.T, _, failure string) { got = failure }
+	testStore(t, store, s)
+	return got
+}
+
 // WhyNot says why a case with these needs isn't run, "" where it is.
 func WhyNot(index Index, name, needs string) string {
 	return newSettings(index.provides(), index.Skip).whyNot(name, needs)

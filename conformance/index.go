@@ -58,7 +58,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 			peer = made(t, "conformance.Index.Peer", index.Peer(t, first))
 		}
 		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
-		e.breakIt = func() func() { return made(t, "conformance.Index.Break", index.Break(t, first)) }
+		e.breakIt = func() func() { return c.release(made(t, "conformance.Index.Break", index.Break(t, first))) }
 		return e
 	})
 }

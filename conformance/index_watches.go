@@ -40,6 +40,31 @@ var indexWatches = []testCase[*indexEnv]{
 		},
 	},
 	{
+		name: "watch/new-head", needs: "Watcher",
+		rule: "The first entry of an empty index is such an entry, and so is a known one that an Add makes the earliest.",
+		run: func(e *indexEnv) {
+			w := e.watch()
+			defer w.stop(e)
+			first := core.Entry{ID: "first", Due: at(1_000_000)}
+			if !e.wait(func() bool {
+				e.add(first)
+				heard := w.calls.Load() > 0
+				e.remove(first)
+				return heard
+			}) {
+				e.Errorf("got no notification in %s of entries that were each the only one, want one", e.patience)
+				e.FailNow()
+			}
+			e.add(first, core.Entry{ID: "known", Due: at(2_000_000)})
+			w.settle(e)
+			before := w.calls.Load()
+			e.add(core.Entry{ID: "known", Due: base})
+			if !e.wait(func() bool { return w.calls.Load() > before }) {
+				e.Errorf("got no notification of a known entry that is the earliest now, want one")
+			}
+		},
+	},
+	{
 		name: "watch/ends", needs: "Watcher",
 		rule: "Watch blocks until ctx is done and then returns nil or ctx's error.",
 		run: func(e *indexEnv) {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,10 +147,34 @@ func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testin
 	select {
 	case <-ended:
 	case <-timer.C:
-		buf := make([]byte, 1<<20)
-		c.Errorf("the case hangs: not over after %s; all goroutines:\n%s", s.watchdog, buf[:runtime.Stack(buf, true)])
+		c.Errorf("the case hangs: not over after %s; its own goroutine, then all others:\n%s", s.watchdog, stacks())
+		c.letGo()
 	}
 	return c.text(tc.rule)
+}
+
+// letGo ends what a hanging case began, its locks and outages among it, so that
+// what it opened can be closed; not for long, since that may hang too.
+func (c *caseT) letGo() {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		c.cleanUp()
+	}()
+	select {
+	case <-over:
+	case <-time.After(c.patience):
+	}
+}
+
+// stacks returns the stacks of all goroutines, those that run a case first.
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	slices.SortStableFunc(all, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, "(*caseT).guard("), strings.Count(a, "(*caseT).guard("))
+	})
+	return strings.Join(all, "\n\n")
 }
 
 func (c *caseT) text(rule string) string {

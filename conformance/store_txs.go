@@ -194,8 +194,14 @@ var storeTxInserts = []testCase[*storeEnv]{
 			}
 			tx = e.begin()
 			require.ErrorIs(e, tx.Insert(done(), e.call(base), []core.Task{task("a", base)}), context.Canceled, "InsertTx with a done ctx")
-			e.end(tx, false)
+			e.end(tx, true)
 			e.wantWaiting(base, "nothing was inserted")
+			e.insert(task("b", base))
+			b := e.grant(e.lease(base), "b")
+			tx = e.begin()
+			require.ErrorIs(e, tx.Settle(done(), at(1), []core.Settlement{{Grant: b.Grant, Outcome: core.Done}}), context.Canceled, "SettleTx with a done ctx")
+			e.end(tx, true)
+			e.wantVerdict(e.claim(e.c, e.lease(at(1)), "b")[0], core.Held, b.At, "nothing was settled")
 		},
 	},
 }

@@ -111,6 +111,24 @@ func TestAHangingBackendIsAbandonedWithTheStacks(t *testing.T) {
 	assert.Contains(t, text, "broken rule: A new index has no entries")
 }
 
+func TestAHangingCaseLetsGoOfItsLock(t *testing.T) {
+	store := naiveStoreBackend("waits for a lock for good", false)
+	lock, unlocked := store.Lock, make(chan struct{})
+	store.Lock = func(t *testing.T, s core.Store, id core.ID) func() {
+		unlock := lock(t, s, id)
+		return func() {
+			unlock()
+			close(unlocked)
+		}
+	}
+	text := conformance.HangingStoreFailure(t, store, "lock/claim")
+	assert.Contains(t, text, "the case hangs")
+	_, own, _ := strings.Cut(text, "its own goroutine")
+	first, _, _ := strings.Cut(own, "\n\n")
+	assert.Contains(t, first, "naive.(*Store).Claim", "the stack of the case comes first")
+	<-unlocked
+}
+
 func TestAPanicFailsItsCaseOnly(t *testing.T) {
 	failures := conformance.IndexFailures(t, naiveIndexBackend("panics"), func(name string) bool {
 		return name == "contract/fresh-is-empty" || name == "take/next"

@@ -90,6 +90,10 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 		x.data.due = before
 	}
 	head, any := x.head()
+	known := x.bug == "watch hears new ids only" && !slices.ContainsFunc(entries, func(entry core.Entry) bool {
+		_, there := x.data.due[entry.ID]
+		return !there
+	})
 	for _, entry := range entries {
 		id, due := x.key(entry.ID), x.time(entry.Due)
 		old, there := x.data.due[id]
@@ -109,7 +113,7 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 			x.data.due[id] = due
 		}
 	}
-	if now, some := x.head(); some && (!any || now.Before(head)) {
+	if now, some := x.head(); some && !known && (!any && x.bug != "watch hears no first entry" || any && now.Before(head)) {
 		for notify, watcher := range x.data.watchers {
 			if x.bug != "watch hears its own handle only" || watcher == x {
 				(*notify)()

@@ -57,6 +57,10 @@ func (s *Store) enter(ctx context.Context, items int) error {
 	if locked && s.is("waits for locks") {
 		s.slow.Do(dawdle)
 	}
+	for locked && s.is("waits for a lock for good") {
+		time.Sleep(time.Millisecond)
+		s.set(func() { locked = len(s.locked) > 0 })
+	}
 	switch {
 	case !broken, s.is("breaks ignored"):
 		return nil

@@ -47,6 +47,9 @@ func (t *Tx) touch(id core.ID) {
 
 // Insert is InsertTx.
 func (t *Tx) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	if ctx.Err() != nil && t.s.is("tx methods look at ctx too late") {
+		return errors.Join(t.Insert(context.WithoutCancel(ctx), call, tasks), ctx.Err())
+	}
 	if err := errors.Join(t.aborted, ctx.Err(), call.Check()); err != nil && !t.s.is("InsertTx takes any Call") {
 		return err
 	}
@@ -78,6 +81,9 @@ func (t *Tx) Insert(ctx context.Context, call core.Call, tasks []core.Task) erro
 
 // Settle is SettleTx.
 func (t *Tx) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	if ctx.Err() != nil && t.s.is("tx methods look at ctx too late") {
+		return errors.Join(t.Settle(context.WithoutCancel(ctx), now, settlements), ctx.Err())
+	}
 	if err := errors.Join(t.aborted, ctx.Err()); err != nil {
 		return err
 	}
