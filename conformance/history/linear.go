@@ -36,7 +36,9 @@ const checking = 10 * time.Second
 // cancel, insert and reschedule the same few tasks at once, as a subtest of t. Some
 // calls get lost, some replies; an outcome that is unknown, also because the
 // backend reported a lost deadlock or the like, may or may not have taken effect.
-// It fails where a quarter of the calls, or of those of one kind, fail that way, since then it proves nothing.
+// It fails where more than a quarter of the calls, or of those of one kind, fail that
+// way, and where more than a tenth of the histories are too tangled to check: then it
+// proves nothing.
 //
 // What the clients call follows from the seed, what comes of it doesn't.
 func TestLinearizable(t *testing.T, store conformance.Store, o Options) {
