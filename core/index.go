@@ -31,7 +31,7 @@ type TimeIndex interface {
 	// Add puts each entry into the index. Where the id is there already, the
 	// EARLIER of the two due times stays.
 	Add(ctx context.Context, entries []Entry) error
-	// Due returns, without changing anything, up to limit entries with due time
+	// Due returns, without changing anything, up to limit (at least 1) entries with due time
 	// at or before now, ordered by due time, then by the bytes of the id.
 	Due(ctx context.Context, now time.Time, limit int) ([]Entry, error)
 	// Move sets an entry's due time to To, earlier or later, only where it is
@@ -62,7 +62,7 @@ type Taker interface {
 // schedulers. It is a hint too: polling is enough to be right.
 type Watcher interface {
 	// Watch calls notify when an Add, from any process, brought an entry that is
-	// earlier than all others. Notifications may be merged, doubled or, after a
+	// earlier than all others, also the first one, or made one so. Notifications may be merged, doubled or, after a
 	// lost connection, missed. notify doesn't block. Watch blocks until ctx is
 	// done (it then returns nil or ctx's error) or until it can't go on (it
 	// returns another error; the scheduler calls it again after a back-off). It
