@@ -2,7 +2,8 @@
 # flags, for example: make test PKGS=./pgclaim/ , make quickstart ARGS='-workers 5'
 
 CACHE   := $(or $(DUECLAIM_CACHE),$(HOME)/.cache/dueclaim)
-PKGS    ?= ./...
+# All, the longest first, so that none of these runs alone at the end.
+PKGS    ?= ./pgclaim ./sqliteclaim ./conformance ./...
 # Packages tested at a time. Most of the tests' time is waiting, but those that
 # measure lateness suffer when more processes than cores compete.
 P       ?= 2

@@ -136,6 +136,9 @@ func write(out io.Writer, now *results, excuses map[string]string) error {
 	return nil
 }
 
+// shown is how many differences check prints: a new case differs in every row.
+const shown = 20
+
 // check fails where the committed files differ from what write would write.
 func check(out io.Writer, now *results, excuses map[string]string) error {
 	committed, err := load(data)
@@ -146,8 +149,11 @@ func check(out io.Writer, now *results, excuses map[string]string) error {
 		fmt.Fprintln(out, line)
 	}
 	differences, notes := now.compare(committed)
-	for _, line := range append(notes, differences...) {
+	for _, line := range append(notes, differences[:min(shown, len(differences))]...) {
 		fmt.Fprintln(out, line)
+	}
+	if more := len(differences) - shown; more > 0 {
+		fmt.Fprintf(out, "… and %d more\n", more)
 	}
 	files, err := now.files()
 	if err != nil {
