@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -105,6 +106,50 @@ var claimBacklogs = []testCase[*claimEnv]{
 				if !e.wait(func() bool { best = min(best, page(then.after)); return best <= most(then.before) }) {
 					e.Errorf("a page of %d rows %s took %s with %d rows waiting and %s with %d, want about the same", limit, about, best, n, then.before, short)
 				}
+			}
+		},
+	},
+	{
+		name: "waiting/after-thinning",
+		rule: "However many rows come and go, in whatever order, Waiting gives each one that is left.",
+		run: func(e *claimEnv) {
+			n := e.scale(1000, 300)
+			left := map[core.ID]time.Time{}
+			var list []core.Task
+			for i, id := range manyIDs("n", n) {
+				left[id] = at(i / 3)
+				list = append(list, task(id, left[id]))
+			}
+			e.put(list...)
+			compare := func() {
+				var want []core.Entry
+				for id, due := range left {
+					want = append(want, core.Entry{ID: id, Due: due})
+				}
+				e.wantWaiting(base, fmt.Sprintf("%d left of %d", len(want), n), byDue(want)...)
+			}
+			const seed = 7
+			ids := manyIDs("n", n)
+			random := rand.New(rand.NewPCG(seed, seed))
+			random.Shuffle(n, func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+			for len(ids) > 0 {
+				some := ids[:max(len(ids)/4, min(10, len(ids)))]
+				ids = ids[len(some):]
+				lease := e.lease(base)
+				lease.DueBy = at(n)
+				var settlements []core.Settlement
+				for i, c := range e.grantAll(lease, some...) {
+					s := core.Settlement{Grant: c.Grant, Outcome: core.Done}
+					delete(left, c.ID)
+					if i%10 == 9 { // one that comes again, elsewhere
+						s.Outcome, s.Due = core.Retry, at(random.IntN(n))
+						left[c.ID] = s.Due
+						ids = append(ids, c.ID)
+					}
+					settlements = append(settlements, s)
+				}
+				e.settle(base, settlements...)
+				compare()
 			}
 		},
 	},

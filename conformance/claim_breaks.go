@@ -48,6 +48,24 @@ func (e *claimEnv) mustWait(want int) attempt {
 	}}
 }
 
+// longAttempts are calls of so many items that an adapter may cut them or send
+// them another way. There are no such tasks, so that none of them changes
+// anything.
+func (e *claimEnv) longAttempts() []attempt {
+	ids := manyIDs("absent", 1001)
+	grants, settlements := make([]core.Grant, len(ids)), make([]core.Settlement, len(ids))
+	lease := e.lease(base)
+	for i, id := range ids {
+		grants[i] = core.Grant{ID: id, Token: 1, Holder: lease.Holder}
+		settlements[i] = core.Settlement{Grant: grants[i], Outcome: core.Done}
+	}
+	return []attempt{
+		{"Claim of 1,001", func(ctx context.Context) error { _, err := e.c.Claim(ctx, ids, lease); return err }},
+		{"Extend of 1,001", func(ctx context.Context) error { return e.c.Extend(ctx, grants, at(90_000)) }},
+		{"Settle of 1,001", func(ctx context.Context) error { return e.c.Settle(ctx, at(1), settlements) }},
+	}
+}
+
 var claimBreaks = []testCase[*claimEnv]{
 	{
 		name: "break/claims", needs: "Break",
@@ -84,6 +102,9 @@ var claimBreaks = []testCase[*claimEnv]{
 				heal := e.breakIt()
 				e.wantErrors(attempts)
 				e.wantErrors(reads)
+				if round == 0 { // they may take a while to fail
+					e.wantErrors(e.longAttempts())
+				}
 				heal()
 				e.backAgain()
 				e.wantSuccess(attempts)

@@ -36,7 +36,7 @@ var claimWaiting = []testCase[*claimEnv]{
 		name: "waiting/strictly-after",
 		rule: "Waiting begins strictly after `after`, by due time and id, whether that row is there or not; the zero Entry begins at the start.",
 		run: func(e *claimEnv) {
-			rows := []core.Entry{{ID: "a", Due: at(1)}, {ID: "b", Due: at(1)}, {ID: "a0", Due: at(2)}, {ID: "c", Due: at(2)}}
+			rows := []core.Entry{{ID: "a", Due: at(1)}, {ID: "b", Due: at(1)}, {ID: "a0", Due: at(2)}, {ID: "c", Due: at(2)}, {ID: "d", Due: at(3)}}
 			for _, r := range rows {
 				e.put(task(r.ID, r.Due))
 			}
@@ -51,10 +51,16 @@ var claimWaiting = []testCase[*claimEnv]{
 				{core.Entry{ID: "a~", Due: at(1)}, 1},
 				{core.Entry{ID: "b", Due: at(1)}, 2},
 				{core.Entry{ID: "z", Due: at(1)}, 2},
+				{core.Entry{Due: at(2)}, 2}, // before every id
 				{core.Entry{ID: "a", Due: at(2)}, 2},
 				{core.Entry{ID: "a0", Due: at(2)}, 3},
+				{core.Entry{ID: "b", Due: at(2)}, 3},
 				{core.Entry{ID: "c", Due: at(2)}, 4},
+				{core.Entry{ID: "z", Due: at(2)}, 4},
+				{core.Entry{Due: at(3)}, 4},
 				{core.Entry{ID: "a", Due: at(3)}, 4},
+				{core.Entry{ID: "d", Due: at(3)}, 5},
+				{core.Entry{Due: at(4)}, 5},
 			} {
 				got, err := e.c.Waiting(e.ctx, base, tc.after, at(100), 10)
 				require.NoError(e, err)

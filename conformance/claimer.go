@@ -74,7 +74,7 @@ func testClaimer(t *testing.T, claimer Claimer, s settings) {
 func claimerCases() []testCase[*claimEnv] {
 	var all []testCase[*claimEnv]
 	for _, group := range [][]testCase[*claimEnv]{
-		claimBasics, claimTimes, claimGrants, claimBatches, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
+		claimBasics, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
 		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimBreaks,
 	} {
 		all = append(all, group...)

@@ -61,7 +61,8 @@ var heavy = []string{
 	"contract/concurrent", "contract/large-batch", "contract/large-batch-store", "insert/one-bad-of-many",
 	"take/no-id-twice", "watch/earlier-head", "watch/new-head", "watch/ends", "watch/joins", "watch/many",
 	"insert/one-winner", "insert/replace-one-winner", "cancel/against-claim", "reschedule/against-claim",
-	"waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
+	"batch/at-every-boundary", "batch/at-every-boundary-store", "insert/at-every-boundary", "batch/heavy", "waiting/after-thinning",
+	"take/large", "watch/earliest-anywhere", "waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
 	"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims", "break/watch",
 	"break/deadline", "break/deadline-claims", "clock/shared",
 }

@@ -66,7 +66,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexBatches, indexTakes, indexWatches, indexContexts, indexBreaks,
+		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexWatches, indexContexts, indexBreaks,
 	} {
 		all = append(all, group...)
 	}

@@ -29,6 +29,21 @@ func (e *indexEnv) attempts() []attempt {
 	return list
 }
 
+// longAttempts are writes of so many items that an adapter may cut them or send
+// them another way; after all of them, in their order, none of the items is there.
+func (e *indexEnv) longAttempts() []attempt {
+	ids := manyIDs("long", 1001)
+	moves := make([]core.Move, len(ids))
+	for i, id := range ids {
+		moves[i] = core.Move{ID: id, From: at(7), To: at(8)}
+	}
+	return []attempt{
+		{"Add of 1,001", func(ctx context.Context) error { return e.idx.Add(ctx, standing(ids, at(7))) }},
+		{"Move of 1,001", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }},
+		{"Remove of 1,001", func(ctx context.Context) error { return e.idx.Remove(ctx, standing(ids, at(8))) }},
+	}
+}
+
 // back waits until the handle works again after heal.
 func (e *indexEnv) back() {
 	if !e.wait(func() bool { _, err := e.idx.Due(e.ctx, base, 1); return err == nil }) {
@@ -45,13 +60,17 @@ var indexBreaks = []testCase[*indexEnv]{
 		run: func(e *indexEnv) {
 			kept := core.Entry{ID: "kept", Due: at(3)}
 			e.add(kept)
-			for range 2 {
+			for round := range 2 {
+				attempts := e.attempts()
+				if round == 0 { // they may take a while to fail
+					attempts = append(attempts, e.longAttempts()...)
+				}
 				e.add(core.Entry{ID: "a", Due: base})
 				heal := e.breakIt()
-				e.wantErrors(e.attempts())
+				e.wantErrors(attempts)
 				heal()
 				e.back()
-				e.wantSuccess(e.attempts())
+				e.wantSuccess(attempts)
 				if !e.wait(func() bool { _, err := e.peer.Due(e.ctx, base, 1); return err == nil }) {
 					e.Errorf("another handle doesn't work after the backend was back")
 				}

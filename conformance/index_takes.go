@@ -87,17 +87,33 @@ var indexTakes = []testCase[*indexEnv]{
 	},
 	{
 		name: "take/large", needs: "Taker",
-		rule: "limit may have any size; one call takes all that is due.",
+		rule: "limit may have any size; one call takes all that is due up to it, and next is right then too.",
 		run: func(e *indexEnv) {
 			ids := manyIDs("n", 1001)
-			var entries []core.Entry
-			for _, id := range ids {
-				entries = append(entries, core.Entry{ID: id, Due: base})
-			}
+			entries := standing(ids, base)
 			e.add(entries...)
 			got, next := e.take(e.idx, base, at(1), 5000)
 			assert.Equal(e, ids, got)
 			e.wantTime(time.Time{}, next, "nothing remains")
+			e.remove(standing(ids, at(1))...)
+			// Where a call takes several steps, each sees what the ones before moved.
+			other := core.Entry{ID: "other", Due: at(3)}
+			for _, n := range []int{255, 256, 257, 300, 512, 513} {
+				e.add(entries[:n]...)
+				got, next = e.take(e.idx, base, at(1), n)
+				assert.Equal(e, ids[:n], got, "limit %d, as many are due", n)
+				e.wantTime(time.Time{}, next, "limit %d, nothing remains", n)
+				e.add(other)
+				got, next = e.take(e.idx, at(1), at(3), n)
+				assert.Equal(e, ids[:n], got, "limit %d, all that is due", n)
+				e.wantTime(at(3), next, "limit %d, another one stands at until", n)
+				e.remove(other)
+				got, next = e.take(e.idx, at(3), at(4), n-1)
+				assert.Equal(e, ids[:n-1], got, "limit %d, one more is due", n-1)
+				e.wantTime(at(3), next, "limit %d, the one that is due", n-1)
+				e.remove(standing(ids[:n-1], at(4))...)
+				e.remove(core.Entry{ID: ids[n-1], Due: at(3)})
+			}
 		},
 	},
 	{
@@ -139,4 +155,13 @@ var indexTakes = []testCase[*indexEnv]{
 			assert.Len(e, taken, len(ids), "ids taken")
 		},
 	},
+}
+
+// standing are entries of ids, all with one due time.
+func standing(ids []core.ID, due time.Time) []core.Entry {
+	entries := make([]core.Entry, len(ids))
+	for i, id := range ids {
+		entries[i] = core.Entry{ID: id, Due: due}
+	}
+	return entries
 }

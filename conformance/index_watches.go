@@ -65,6 +65,37 @@ var indexWatches = []testCase[*indexEnv]{
 		},
 	},
 	{
+		name: "watch/earliest-anywhere", needs: "Watcher",
+		rule: "Watch calls notify when any entry of an Add is earlier than all others, wherever in the slice it stands.",
+		run: func(e *indexEnv) {
+			w := e.watch()
+			defer w.stop(e)
+			due := 1_000_000
+			// add has the earliest entry stand at a place among later ones than the head.
+			add := func(place, n int) {
+				due--
+				entries := make([]core.Entry, n)
+				for i := range entries {
+					entries[i] = core.Entry{ID: core.ID(e.unique("n")), Due: at(2_000_000 + i)}
+				}
+				entries[place].Due = at(due)
+				require.NoError(e, e.peer.Add(e.ctx, entries), "Add")
+			}
+			if !e.wait(func() bool { add(0, 1); return w.calls.Load() > 0 }) {
+				e.Errorf("got no notification in %s of heads that another handle added, want one", e.patience)
+				e.FailNow()
+			}
+			for _, in := range [][2]int{{0, 3}, {1, 3}, {2, 3}, {300, 600}, {599, 600}} {
+				w.settle(e)
+				before := w.calls.Load()
+				add(in[0], in[1])
+				if !e.wait(func() bool { return w.calls.Load() > before }) {
+					e.Errorf("got no notification of an Add whose item %d of %d is earlier than all others, want one", in[0], in[1])
+				}
+			}
+		},
+	},
+	{
 		name: "watch/ends", needs: "Watcher",
 		rule: "Watch blocks until ctx is done and then returns nil or ctx's error.",
 		run: func(e *indexEnv) {

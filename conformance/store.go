@@ -129,7 +129,7 @@ func storeCases() []testCase[*storeEnv] {
 	var all []testCase[*storeEnv]
 	for _, group := range [][]testCase[*storeEnv]{
 		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeCancels, storeReschedules, storePurges,
-		storeBatches, storeRaces, storeContexts, storeLocks, storeBreaks, storeTxInserts, storeTxSettles,
+		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeBreaks, storeTxInserts, storeTxSettles,
 	} {
 		all = append(all, group...)
 	}

@@ -39,12 +39,24 @@ var storeBreaks = []testCase[*storeEnv]{
 					return err
 				}})
 			}
+			ids := manyIDs("long", e.scale(1001, 301))
+			long, moves, longCall := tasks(ids, at(4)), make([]core.Move, len(ids)), e.call(at(1))
+			for i, id := range ids {
+				moves[i] = core.Move{ID: id, From: at(4), To: at(5)}
+			}
+			longAttempts := []attempt{
+				{"Insert of many", func(ctx context.Context) error { return e.s.Insert(ctx, longCall, long) }},
+				{"Reschedule of many", func(ctx context.Context) error { return e.s.Reschedule(ctx, at(1), moves) }},
+				{"Cancel of many", func(ctx context.Context) error { _, err := e.s.Cancel(ctx, at(1), ids); return err }},
+			}
 			heal := e.breakIt()
 			e.wantErrors(attempts)
+			e.wantErrors(longAttempts)
 			e.wantInTime(attempts)
 			heal()
 			e.backAgain()
 			e.wantSuccess(attempts)
+			e.wantSuccess(longAttempts)
 			e.wantWaiting(base, "after all was repeated", core.Entry{ID: "kept", Due: at(1)},
 				core.Entry{ID: "new1", Due: at(3)}, core.Entry{ID: "new2", Due: at(3)}, core.Entry{ID: "moved", Due: at(9)})
 			e.wantVerdict(e.claim(e.peer, e.lease(at(9)), "cancelled")[0], core.Gone, time.Time{}, "the cancelled one")

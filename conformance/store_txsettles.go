@@ -135,20 +135,30 @@ var storeTxSettles = []testCase[*storeEnv]{
 	},
 	{
 		name: "tx/large-batch", needs: "Tx",
-		rule: "InsertTx and SettleTx take slices of any length.",
+		rule: "InsertTx and SettleTx take slices of any length, and name each failure by its place.",
 		run: func(e *storeEnv) {
 			ids := manyIDs("n", e.scale(1001, 201))
 			tx := e.begin()
 			require.NoError(e, tx.Insert(e.ctx, e.call(base), tasks(ids, base)))
 			e.end(tx, true)
-			settlements := make([]core.Settlement, len(ids))
-			for i, c := range e.grantAll(e.lease(base), ids...) {
-				settlements[i] = core.Settlement{Grant: c.Grant, Outcome: core.Done}
-			}
+			// Most of what is settled isn't there: a long batch that costs little.
+			absent := manyIDs("absent", 1500)
+			var settlements []core.Settlement
+			var lost []refusal
 			last := len(ids) - 1
-			settlements[last].Grant.Token--
+			for i, c := range e.grantAll(e.lease(base), ids...) {
+				if i == last {
+					for _, id := range absent {
+						lost = append(lost, refusal{len(settlements), id, core.ErrLeaseLost})
+						settlements = append(settlements, core.Settlement{Grant: core.Grant{ID: id, Token: 1, Holder: c.Grant.Holder}, Outcome: core.Done})
+					}
+					lost = append(lost, refusal{len(settlements), c.ID, core.ErrLeaseLost})
+					c.Grant.Token--
+				}
+				settlements = append(settlements, core.Settlement{Grant: c.Grant, Outcome: core.Done})
+			}
 			tx = e.begin()
-			e.wantRefusals(tx.Settle(e.ctx, at(1), settlements), []refusal{{last, ids[last], core.ErrLeaseLost}}, "SettleTx of many")
+			e.wantRefusals(tx.Settle(e.ctx, at(1), settlements), lost, "SettleTx of many")
 			e.end(tx, true)
 			e.wantWaiting(base.Add(time.Hour), "all but one are done", core.Entry{ID: ids[last], Due: base})
 		},

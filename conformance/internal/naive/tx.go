@@ -129,7 +129,7 @@ func (t *Tx) refuse(failures map[int]error, id func(i int) core.ID) error {
 			items = append(items, core.ItemError{Index: i, ID: id(i), Err: err})
 		}
 	}
-	err := core.NewBatchError(items)
+	err := core.NewBatchError(t.s.misplaced(items))
 	if err != nil && t.s.is("a refusal aborts the transaction") {
 		t.aborted = errors.New("the transaction is aborted")
 	}
