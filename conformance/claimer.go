@@ -30,6 +30,10 @@ type Claimer struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, c core.Claimer) (heal func())
+	// Neighbour returns a handle on another queue beside that of first: in the same
+	// table, by the same connections. It has no task yet. Nil where there is nothing
+	// that two queues share: the cases of the group queue are then not run.
+	Neighbour func(t *testing.T, first core.Claimer) core.Claimer
 	// Variant marks a further configuration of a claimer that goes through the
 	// suite in another one as well: cases that prove something by large numbers
 	// then make do with smaller ones, unless DUECLAIM_STRESS is set.
@@ -58,7 +62,7 @@ func TestClaimer(t *testing.T, claimer Claimer) {
 func (x Claimer) provides() map[string]bool {
 	return map[string]bool{
 		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished,
-		"Lock": x.Lock != nil, "Break": x.Break != nil,
+		"Lock": x.Lock != nil, "Break": x.Break != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
 
@@ -75,7 +79,7 @@ func claimerCases() []testCase[*claimEnv] {
 	var all []testCase[*claimEnv]
 	for _, group := range [][]testCase[*claimEnv]{
 		claimBasics, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
-		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimBreaks,
+		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimBreaks, claimQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -85,14 +89,16 @@ func claimerCases() []testCase[*claimEnv] {
 // claimEnv is what a case for a Claimer works with.
 type claimEnv struct {
 	*caseT
-	c, peer  core.Claimer
-	more     func() core.Claimer // one more handle
-	put      func(tasks ...core.Task)
-	lock     func(id core.ID) (unlock func())
-	breakIt  func() (heal func())
-	shaken   bool // breakIt was called
-	variant  bool
-	provides ClaimerProvides
+	c, peer   core.Claimer
+	more      func() core.Claimer // one more handle
+	neighbour func() core.Claimer // another queue
+	put       func(tasks ...core.Task)
+	putIn     func(c core.Claimer, tasks []core.Task)
+	lock      func(id core.ID) (unlock func())
+	breakIt   func() (heal func())
+	shaken    bool // breakIt was called
+	variant   bool
+	provides  ClaimerProvides
 }
 
 func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
@@ -105,7 +111,9 @@ func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
 		return made(t, "Peer", x.Peer(t, first))
 	}
 	e.peer = e.more()
-	e.put = func(tasks ...core.Task) { x.Put(t, first, tasks) }
+	e.putIn = func(c core.Claimer, tasks []core.Task) { x.Put(t, c, tasks) }
+	e.put = func(tasks ...core.Task) { e.putIn(first, tasks) }
+	e.neighbour = func() core.Claimer { return made(t, "Neighbour", x.Neighbour(t, first)) }
 	e.lock = func(id core.ID) func() { return e.release(made(t, "Lock", x.Lock(t, first, id))) }
 	e.breakIt = func() func() {
 		e.shaken = true

@@ -33,9 +33,9 @@
 // whose outcome is unknown with the same arguments, as core does: a lost
 // deadlock or a serialization failure is no defect.
 //
-// With the hooks Lock, Break and Begin the suite also locks rows, cuts the backend
-// off and runs users' own transactions; without one of them its group of cases is
-// reported as not provided. A few cases prove something by numbers and are the
+// With the hooks Lock, Break, Begin and Neighbour the suite also locks rows, cuts
+// the backend off, runs users' own transactions and works on two queues side by
+// side; without one of them its group of cases is reported as not provided. A few cases prove something by numbers and are the
 // slow ones: a further configuration of the same backend says Variant and gets
 // smaller numbers, and with the environment's DUECLAIM_STRESS everything gets the
 // largest.

@@ -53,4 +53,10 @@ var indexDoubles = []double{
 	{bug: "broken waits for good", want: "break/deadline"},
 	{bug: "watch goes deaf", want: "break/watch"},
 	{bug: "broken watch returns nil", want: "break/watch"},
+	{bug: "add without the queue", want: "queue/entries"},
+	{bug: "due without the queue", want: "queue/entries"},
+	{bug: "move without the queue", want: "queue/entries"},
+	{bug: "remove without the queue", want: "queue/entries"},
+	{bug: "take without the queue", want: "queue/takes"},
+	{bug: "next of any queue", want: "queue/takes"},
 }

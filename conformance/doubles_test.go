@@ -65,6 +65,7 @@ var heavy = []string{
 	"take/large", "watch/earliest-anywhere", "waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
 	"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims", "break/watch",
 	"break/deadline", "break/deadline-claims", "clock/shared",
+	"queue/entries", "queue/takes", "queue/claims", "queue/changes", "queue/purge", "queue/tx", // whole lives: most bugs show in them
 }
 
 func (d double) runs(name string) bool { return name == d.want || !slices.Contains(heavy, name) }
@@ -89,10 +90,11 @@ func (d double) check(t *testing.T, failures map[string]string) bool {
 
 func naiveIndexBackend(bug string) conformance.Index {
 	return conformance.Index{
-		New:      func(*testing.T) core.TimeIndex { return naive.NewIndex(bug) },
-		Peer:     func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
-		Break:    func(_ *testing.T, idx core.TimeIndex) func() { return idx.(*naive.Index).Break() },
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
+		New:       func(*testing.T) core.TimeIndex { return naive.NewIndex(bug) },
+		Peer:      func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
+		Break:     func(_ *testing.T, idx core.TimeIndex) func() { return idx.(*naive.Index).Break() },
+		Neighbour: func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Neighbour() },
+		Provides:  conformance.IndexProvides{Taker: true, Watcher: true},
 	}
 }
 
@@ -122,8 +124,14 @@ func naiveStoreBackend(bug string, deletes bool) conformance.Store {
 			}
 			return first
 		},
-		Lock:     func(_ *testing.T, s core.Store, id core.ID) func() { return plain(s).Lock(id) },
-		Break:    func(_ *testing.T, s core.Store) func() { return plain(s).Break() },
+		Lock:  func(_ *testing.T, s core.Store, id core.ID) func() { return plain(s).Lock(id) },
+		Break: func(_ *testing.T, s core.Store) func() { return plain(s).Break() },
+		Neighbour: func(_ *testing.T, first core.Store) core.Store {
+			if _, ok := first.(*naive.Clocked); ok {
+				return &naive.Clocked{Store: plain(first).Neighbour()}
+			}
+			return plain(first).Neighbour()
+		},
 		Begin:    func(_ *testing.T, s core.Store) conformance.Tx { return plain(s).Begin() },
 		Wrote:    func(_ *testing.T, s core.Store, key string) bool { return plain(s).Wrote(key) },
 		Provides: conformance.StoreProvides{TimeSource: true, Purger: true, KeepsFinished: !deletes},

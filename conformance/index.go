@@ -22,6 +22,10 @@ type Index struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, idx core.TimeIndex) (heal func())
+	// Neighbour returns another index beside first, on the same server: that of
+	// another queue. It has no entry yet. Nil where there is nothing that two
+	// indexes share: the cases of the group queue are then not run.
+	Neighbour func(t *testing.T, first core.TimeIndex) core.TimeIndex
 	// Provides declares the optional capabilities. It is checked both ways: what
 	// is declared must be there, what isn't must not.
 	Provides IndexProvides
@@ -43,7 +47,7 @@ func TestIndex(t *testing.T, index Index) {
 }
 
 func (x Index) provides() map[string]bool {
-	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Break": x.Break != nil}
+	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Break": x.Break != nil, "Neighbour": x.Neighbour != nil}
 }
 
 func testIndex(t *testing.T, index Index, s settings) {
@@ -59,6 +63,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 		}
 		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
 		e.breakIt = func() func() { return c.release(made(t, "conformance.Index.Break", index.Break(t, first))) }
+		e.neighbour = func() core.TimeIndex { return made(t, "conformance.Index.Neighbour", index.Neighbour(t, first)) }
 		return e
 	})
 }
@@ -66,7 +71,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexWatches, indexContexts, indexBreaks,
+		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexWatches, indexContexts, indexBreaks, indexQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -78,6 +83,7 @@ type indexEnv struct {
 	*caseT
 	idx, peer core.TimeIndex
 	breakIt   func() (heal func())
+	neighbour func() core.TimeIndex
 	provides  IndexProvides
 }
 

@@ -35,6 +35,11 @@ type Store struct {
 	// Wrote tells whether Tx.Write with that key was committed. It is needed where
 	// Begin is there.
 	Wrote func(t *testing.T, s core.Store, key string) bool
+	// Neighbour returns a handle on another queue beside that of first: in the same
+	// table, by the same connections. It has no task yet, and Begin and Wrote take
+	// it too. Nil where there is nothing that two queues share: the cases of the
+	// group queue are then not run.
+	Neighbour func(t *testing.T, first core.Store) core.Store
 	// Variant marks a further configuration of a store that goes through the suite
 	// in another one as well: cases that prove something by large numbers then make
 	// do with smaller ones, unless DUECLAIM_STRESS is set.
@@ -52,7 +57,8 @@ type Tx interface {
 	Insert(ctx context.Context, call core.Call, tasks []core.Task) error
 	// Settle is the store's SettleTx.
 	Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error
-	// Write writes a row of the user's own under key, which is new.
+	// Write reads the user's own table, which in a transaction with one snapshot
+	// takes it, and then writes a row under key, which is new.
 	Write(ctx context.Context, key string) error
 	Commit(ctx context.Context) error
 	// Rollback gives the transaction up; after a Commit it does nothing.
@@ -80,6 +86,7 @@ func (x Store) provides() map[string]bool {
 		"TimeSource": x.Provides.TimeSource, "Purger": x.Provides.Purger,
 		"KeepsFinished": x.Provides.KeepsFinished,
 		"Lock":          x.Lock != nil, "Break": x.Break != nil, "Tx": x.Begin != nil,
+		"Neighbour": x.Neighbour != nil,
 	}
 }
 
@@ -94,7 +101,7 @@ func testStore(t *testing.T, store Store, s settings) {
 	runCases(t, s, stores, func(t *testing.T, c *caseT) *storeEnv {
 		e := &storeEnv{claimEnv: claimer.env(t, c), storeProvides: store.Provides}
 		e.s, e.peerStore = e.c.(core.Store), e.peer.(core.Store)
-		e.beginTx = func() Tx { return made(t, "conformance.Store.Begin", store.Begin(t, e.s)) }
+		e.beginTx = func(s core.Store) Tx { return made(t, "conformance.Store.Begin", store.Begin(t, s)) }
 		e.wrote = func(key string) bool { return store.Wrote(t, e.s, key) }
 		return e
 	})
@@ -119,6 +126,11 @@ func (x Store) claimer() Claimer {
 	if x.Lock != nil {
 		c.Lock = func(t *testing.T, c core.Claimer, id core.ID) func() { return x.Lock(t, c.(core.Store), id) }
 	}
+	if x.Neighbour != nil {
+		c.Neighbour = func(t *testing.T, first core.Claimer) core.Claimer {
+			return made(t, "conformance.Store.Neighbour", x.Neighbour(t, first.(core.Store)))
+		}
+	}
 	if x.Break != nil {
 		c.Break = func(t *testing.T, c core.Claimer) func() { return x.Break(t, c.(core.Store)) }
 	}
@@ -129,7 +141,7 @@ func storeCases() []testCase[*storeEnv] {
 	var all []testCase[*storeEnv]
 	for _, group := range [][]testCase[*storeEnv]{
 		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeCancels, storeReschedules, storePurges,
-		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeBreaks, storeTxInserts, storeTxSettles,
+		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeLockedRows, storeBreaks, storeTxInserts, storeTxSettles, storeTxSnapshots, storeQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -140,7 +152,7 @@ func storeCases() []testCase[*storeEnv] {
 type storeEnv struct {
 	*claimEnv
 	s, peerStore  core.Store
-	beginTx       func() Tx
+	beginTx       func(s core.Store) Tx
 	wrote         func(key string) bool
 	storeProvides StoreProvides
 }

@@ -11,7 +11,7 @@ import (
 
 // begin starts a transaction that is over when the case is.
 func (e *storeEnv) begin() Tx {
-	tx := e.beginTx()
+	tx := e.beginTx(e.s)
 	e.cleanup(tx.Rollback)
 	return tx
 }

@@ -84,8 +84,10 @@ func conforms(t *testing.T, b backend, c setting) {
 		require.NoError(t, err)
 		return s
 	}
+	fresh := func(t *testing.T) core.Store { return handle(t, dbs[0], fmt.Sprintf("q%d", cases.Add(1))) }
 	conformance.TestStore(t, conformance.Store{
-		New: func(t *testing.T) core.Store { return handle(t, dbs[0], fmt.Sprintf("q%d", cases.Add(1))) },
+		New:       fresh,
+		Neighbour: func(t *testing.T, _ core.Store) core.Store { return fresh(t) },
 		Peer: func(t *testing.T, first core.Store) core.Store {
 			return handle(t, dbs[1], first.(*Store).queue)
 		},
@@ -124,6 +126,11 @@ func (u usersTx) Settle(ctx context.Context, now time.Time, settlements []core.S
 }
 
 func (u usersTx) Write(ctx context.Context, key string) error {
+	var n int
+	read := new(text).sql("SELECT COUNT(*) FROM effects WHERE queue = ").val(u.s.queue)
+	if err := u.tx.QueryRowContext(ctx, read.String()).Scan(&n); err != nil {
+		return err
+	}
 	insert := new(text).sql("INSERT INTO effects VALUES (").val(u.s.queue).sql(", ").val(key).sql(")")
 	_, err := u.tx.ExecContext(ctx, insert.String())
 	return err

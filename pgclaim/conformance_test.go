@@ -79,16 +79,18 @@ func testContract(t *testing.T, url string, c contract) {
 	if c.pooled {
 		cut = nil
 	}
+	fresh := func(t *testing.T) core.Store {
+		return withQueue(t, first, fmt.Sprintf("queue %d", queues.Add(1)))
+	}
 	conformance.TestStore(t, conformance.Store{
-		New: func(t *testing.T) core.Store {
-			return withQueue(t, first, fmt.Sprintf("queue %d", queues.Add(1)))
-		},
+		New:       fresh,
+		Neighbour: func(t *testing.T, _ core.Store) core.Store { return fresh(t) },
 		Peer: func(t *testing.T, s core.Store) core.Store {
 			return withQueue(t, d.open(t, url, o), s.(*Store).queue)
 		},
 		Lock: func(t *testing.T, s core.Store, id core.ID) func() {
 			tx := s.(*Store).begin(t, context.WithoutCancel(t.Context()))
-			require.NoError(t, tx.exec(t.Context(), "SELECT 1 FROM "+first.quoted()+" WHERE id = $1::text FOR UPDATE", string(id)))
+			require.NoError(t, tx.exec(t.Context(), "SELECT 1 FROM "+first.quoted()+" WHERE queue = $1::text AND id = $2::text FOR UPDATE", s.(*Store).queue, string(id)))
 			return tx.rollback
 		},
 		Break: cut,
@@ -115,6 +117,9 @@ func (u contractTx) Settle(ctx context.Context, now time.Time, settlements []cor
 }
 
 func (u contractTx) Write(ctx context.Context, key string) error {
+	if err := u.exec(ctx, "SELECT 1 FROM effects WHERE queue = $1::text", u.s.queue); err != nil {
+		return err
+	}
 	return u.exec(ctx, "INSERT INTO effects VALUES ($1::text, $2::text)", u.s.queue, key)
 }
 

@@ -70,6 +70,14 @@ func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.Uni
 			require.NoError(t, err)
 			return idx
 		},
+		Neighbour: func(t *testing.T, first core.TimeIndex) core.TimeIndex {
+			mu.Lock()
+			h := handles[first]
+			mu.Unlock()
+			idx, err := redisindex.New(h.client, redisindex.Options{Queue: rand.Text()})
+			require.NoError(t, err)
+			return idx
+		},
 		Break: func(_ *testing.T, idx core.TimeIndex) func() {
 			mu.Lock()
 			defer mu.Unlock()

@@ -39,16 +39,18 @@ func TestStoreKeepsTheContract(t *testing.T) {
 			run("CREATE TABLE effects (queue TEXT, name TEXT, PRIMARY KEY (queue, name)) STRICT")
 			var queues atomic.Int64
 			queueOf := map[core.Store]string{}
+			fresh := func(t *testing.T) core.Store {
+				o := config.options
+				o.Queue = fmt.Sprint("queue ", queues.Add(1))
+				s := config.open(t, path, o)
+				queueOf[s] = o.Queue
+				// A long table, of long rows above all, would slow down the cases to come.
+				t.Cleanup(func() { run("DELETE FROM dueclaim_tasks WHERE queue = '" + o.Queue + "'") })
+				return s
+			}
 			conformance.TestStore(t, conformance.Store{
-				New: func(t *testing.T) core.Store {
-					o := config.options
-					o.Queue = fmt.Sprint("queue ", queues.Add(1))
-					s := config.open(t, path, o)
-					queueOf[s] = o.Queue
-					// A long table, of long rows above all, would slow down the cases to come.
-					t.Cleanup(func() { run("DELETE FROM dueclaim_tasks WHERE queue = '" + o.Queue + "'") })
-					return s
-				},
+				New:       fresh,
+				Neighbour: func(t *testing.T, _ core.Store) core.Store { return fresh(t) },
 				Peer: func(t *testing.T, first core.Store) core.Store {
 					o := config.options
 					o.Queue = queueOf[first]
@@ -90,6 +92,10 @@ func (u usersTx) Settle(ctx context.Context, now time.Time, settlements []core.S
 }
 
 func (u usersTx) Write(ctx context.Context, key string) error {
+	var n int
+	if err := u.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM effects WHERE queue = ?", u.queue).Scan(&n); err != nil {
+		return err
+	}
 	_, err := u.tx.ExecContext(ctx, "INSERT INTO effects VALUES (?, ?)", u.queue, key)
 	return err
 }

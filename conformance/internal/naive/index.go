@@ -33,6 +33,7 @@ type entries struct {
 	broken   bool
 	slow     sync.Once
 	cut      chan struct{} // closed when the backend fails
+	other    *entries      // those of the queue beside this one
 }
 
 // NewIndex returns an empty index that breaks the one rule that bug names; none
@@ -80,6 +81,7 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 	if x.bug == "argument sorted" {
 		slices.SortFunc(entries, func(a, b core.Entry) int { return cmp.Compare(a.ID, b.ID) })
 	}
+	x.across("add without the queue", func(other *Index) { _ = other.Add(ctx, entries) })
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
 	if x.bug == "index written back whole" {
@@ -151,9 +153,11 @@ func (x *Index) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry
 	if x.bug == "panics" {
 		panic("no such luck")
 	}
+	var theirs []core.Entry
+	x.across("due without the queue", func(other *Index) { theirs, _ = other.Due(ctx, now, limit) })
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
-	return x.first(now, limit), nil
+	return append(x.first(now, limit), theirs...), nil
 }
 
 func (x *Index) first(now time.Time, limit int) []core.Entry {
@@ -190,6 +194,7 @@ func (x *Index) Move(ctx context.Context, moves []core.Move) error {
 	if x.bug == "last of exactly 1,024 lost" && len(moves) == 1024 {
 		moves = moves[:1023]
 	}
+	x.across("move without the queue", func(other *Index) { _ = other.Move(ctx, moves) })
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
 	if x.bug == "move all or nothing" && slices.ContainsFunc(moves, func(m core.Move) bool { return !x.data.due[x.key(m.ID)].Equal(m.From) }) {
@@ -219,6 +224,7 @@ func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 	if err := x.enter(ctx, len(entries)); err != nil {
 		return unless(x.hides(len(entries)), err)
 	}
+	x.across("remove without the queue", func(other *Index) { _ = other.Remove(ctx, entries) })
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
 	for _, entry := range entries {
@@ -238,6 +244,9 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 	if err := x.enter(ctx, 1); err != nil {
 		return nil, time.Time{}, unless(x.bug == "broken index is empty", err)
 	}
+	var elsewhere time.Time
+	x.across("take without the queue", func(other *Index) { _, _, _ = other.Take(ctx, now, until, limit) })
+	x.across("next of any queue", func(other *Index) { _, elsewhere, _ = other.Take(ctx, time.Time{}, until, limit) })
 	x.data.mu.Lock()
 	defer x.data.mu.Unlock()
 	for _, entry := range x.first(now, limit) {
@@ -273,6 +282,9 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}
+	}
+	if !elsewhere.IsZero() && elsewhere.Before(next) {
+		next = elsewhere
 	}
 	if x.bug == "next missing" {
 		next = time.Time{}

@@ -4,6 +4,21 @@ import (
 	"context"
 )
 
+// Neighbour returns the index of the queue beside this one.
+func (x *Index) Neighbour() *Index {
+	n := NewIndex(x.bug)
+	x.data.other, n.data.other = n.data, x.data
+	return n
+}
+
+// across is for the bug of a call that forgets which queue it is for: f works on
+// the other queue's entries, by the rules otherwise.
+func (x *Index) across(bug string, f func(other *Index)) {
+	if x.bug == bug && x.data.other != nil {
+		f(&Index{data: x.data.other})
+	}
+}
+
 // Break has every call fail until heal is called.
 func (x *Index) Break() (heal func()) {
 	x.set(func() {

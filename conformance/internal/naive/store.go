@@ -26,6 +26,7 @@ type Store struct {
 	slow   sync.Once
 	cursor core.Entry      // where the last page of Waiting ended
 	wrote  map[string]bool // what users wrote in their transactions
+	other  *Store          // the queue beside this one
 }
 
 type row struct {
@@ -99,13 +100,17 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 	if s.is("half a batch is a success") && interrupted(ctx, len(tasks)) {
 		tasks = tasks[:len(tasks)/2]
 	}
+	s.across("insert without the queue", func(other *Store) { _ = other.insert(call, tasks) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.insert(call, tasks)
 }
 
 func (s *Store) insert(call core.Call, tasks []core.Task) error {
-	if slices.ContainsFunc(tasks, func(t core.Task) bool { return s.lockedFor(t.ID) }) {
+	if i := slices.IndexFunc(tasks, func(t core.Task) bool { return s.lockedFor(t.ID) }); i >= 0 {
+		if s.is("a locked row is named, the others forgotten") {
+			return core.NewBatchError([]core.ItemError{{Index: i, ID: tasks[i].ID, Err: core.ErrBusy}})
+		}
 		return unless(s.is("a locked row is passed over"), errLocked)
 	}
 	if s.is("batch cut at 1,000") {
@@ -184,6 +189,7 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 	if err := s.enter(ctx, len(grants)); err != nil {
 		return unless(s.hides(len(grants)), err)
 	}
+	s.across("extend without the queue", func(other *Store) { _ = other.Extend(ctx, grants, until) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []core.ItemError
@@ -227,6 +233,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 	if s.is("cancelled items fail") && interrupted(ctx, len(settlements)) {
 		return allFail(settlements, ctx.Err())
 	}
+	s.across("settle without the queue", func(other *Store) { _ = other.settleAll(now, settlements) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settleAll(now, settlements)
@@ -301,10 +308,12 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 	if err := s.enter(ctx, limit); err != nil {
 		return nil, unless(s.is("broken waiting is empty"), err)
 	}
+	var theirs []core.Entry
+	s.across("waiting without the queue", func(other *Store) { theirs, _ = other.Waiting(ctx, now, after, before, limit) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	compare := func(a, b core.Entry) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
-	var list []core.Entry
+	list := theirs
 	for _, r := range s.rows {
 		entry := core.Entry{ID: r.task.ID, Due: r.due}
 		behind := compare(entry, after) > 0
@@ -328,7 +337,7 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 	}
 	hidden := func(entry core.Entry) bool {
 		r := s.row(entry.ID)
-		return r.heldAt(now) && !s.is("waiting shows the held") && !s.is("leases ignored") || s.is("waiting hides the lapsed") && r.state == "running"
+		return r != nil && r.heldAt(now) && !s.is("waiting shows the held") && !s.is("leases ignored") || s.is("waiting hides the lapsed") && r.state == "running"
 	}
 	if s.is("waiting hides all") {
 		return nil, nil
@@ -355,6 +364,7 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 		}
 		return nil, err
 	}
+	s.across("cancel without the queue", func(other *Store) { _, _ = other.Cancel(ctx, now, ids) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var fates []core.Fate
@@ -394,10 +404,11 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 }
 
 // Reschedule implements core.Store.
-func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
 	if err := s.enter(ctx, len(moves)); err != nil {
 		return unless(s.hides(len(moves)), err)
 	}
+	s.across("reschedule without the queue", func(other *Store) { _ = other.Reschedule(ctx, now, moves) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.is("batch cut at 1,000") {
@@ -429,23 +440,4 @@ func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) 
 		}
 	}
 	return core.NewBatchError(s.misplaced(failed))
-}
-
-// Purge implements core.Purger.
-func (s *Store) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
-	if err := s.enter(ctx, 1); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for id, r := range s.rows {
-		old := r.finished.Before(before) || s.is("purge bound inclusive") && r.finished.Equal(before)
-		finished := !r.live() && (r.state != "dead" || s.is("purge takes the dead"))
-		if finished && old && (n < limit || s.is("purge limit ignored")) {
-			delete(s.rows, id)
-			n++
-		}
-	}
-	return n, nil
 }

@@ -20,6 +20,7 @@ func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 		}
 		return nil, err
 	}
+	s.across("claim without the queue", func(other *Store) { _, _ = other.Claim(ctx, ids, lease) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var got []core.Claimed

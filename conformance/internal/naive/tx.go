@@ -38,6 +38,30 @@ func (s *Store) Wrote(key string) (wrote bool) {
 	return wrote
 }
 
+// outdated tells whether the row was changed since the transaction's begin.
+func (t *Tx) outdated(id core.ID) (changed bool) {
+	t.s.set(func() {
+		then, now := t.copy.row(id), t.s.row(id)
+		changed = then != nil && now != nil && then.token != now.token
+	})
+	return changed
+}
+
+// fetch has the transaction see the row as it was last committed, if it hasn't
+// locked it yet.
+func (t *Tx) fetch(id core.ID) {
+	if t.touched[id] || t.s.is("a transaction judges by its snapshot") {
+		return
+	}
+	t.s.set(func() {
+		delete(t.copy.rows, t.s.key(id))
+		if r := t.s.row(id); r != nil {
+			own := *r
+			t.copy.rows[t.s.key(id)] = &own
+		}
+	})
+}
+
 func (t *Tx) touch(id core.ID) {
 	t.touched[id] = true
 	if !t.s.is("SettleTx leaves its rows unlocked") {
@@ -69,8 +93,12 @@ func (t *Tx) Insert(ctx context.Context, call core.Call, tasks []core.Task) erro
 		if err == nil || t.s.is("InsertTx checks nothing") {
 			seen[task.ID] = true
 			task.Due = t.rounded(task.Due)
-			t.touch(task.ID)
+			t.fetch(task.ID)
 			t.copy.set(func() { err = errorOf(t.copy.insert(call, []core.Task{task})) })
+			if err == nil || t.s.is("InsertTx locks what it refuses") {
+				t.touch(task.ID)
+			}
+			t.s.across("InsertTx without the queue", func(other *Store) { _ = other.insert(call, []core.Task{task}) })
 		}
 		if err != nil {
 			failures[i] = err
@@ -102,7 +130,13 @@ func (t *Tx) Settle(ctx context.Context, now time.Time, settlements []core.Settl
 			if !x.Due.IsZero() {
 				x.Due = t.rounded(x.Due)
 			}
+			if t.outdated(x.Grant.ID) && t.s.is("SettleTx says busy after its snapshot") {
+				failures[i] = core.ErrBusy
+				continue
+			}
+			t.fetch(x.Grant.ID)
 			t.touch(x.Grant.ID)
+			t.s.across("SettleTx without the queue", func(other *Store) { _ = other.settleAll(now, []core.Settlement{x}) })
 			t.copy.set(func() { err = errorOf(t.copy.settleAll(core.FloorMilli(now), []core.Settlement{x})) })
 			if t.s.is("SettleTx hides lost leases") {
 				err = nil
