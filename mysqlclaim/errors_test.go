@@ -175,6 +175,7 @@ func TestInATransactionALostLockSaysRollBack(t *testing.T) {
 		s, script := scripted(t)
 		lost := serverSays(number, "lost")
 		script.ExpectBegin()
+		script.ExpectQuery(whatIsA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
 		script.ExpectExec(insertA).WillReturnError(lost)
 		script.ExpectRollback()
 		tx, err := s.db.BeginTx(t.Context(), nil)
@@ -190,6 +191,7 @@ func TestInATransactionALostLockSaysRollBack(t *testing.T) {
 func TestTheCallersCommitErrorIsTheCallers(t *testing.T) {
 	s, script := scripted(t)
 	script.ExpectBegin()
+	script.ExpectQuery(whatIsA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
 	script.ExpectExec(insertA).WillReturnResult(driver.RowsAffected(1))
 	script.ExpectCommit().WillReturnError(mysql.ErrInvalidConn)
 	tx, err := s.db.BeginTx(t.Context(), nil)

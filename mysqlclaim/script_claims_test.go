@@ -55,8 +55,10 @@ var inserts = map[string][]conformance.SQLStep{
 		readBack("_binary'a', _binary'b'", deadA, newB),
 		changes(0, replaceA),
 		readBack("_binary'a'", deadA)),
-	"transaction/insert": inTx(changes(2, insertBoth)),
+	"transaction/insert": inTx(readBack("_binary'a', _binary'b'"), changes(2, insertBoth)),
+	// a became live after the transaction's snapshot.
 	"transaction/insert-exists": inTx(
+		readBack("_binary'a', _binary'b'"),
 		fails(duplicate, insertBoth),
 		changes(1, insertRest),
 		locked(readBack("_binary'a', _binary'b'", liveA, newB))),

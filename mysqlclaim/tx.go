@@ -3,6 +3,7 @@ package mysqlclaim
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +18,11 @@ import (
 // transaction after a lost deadlock (1213).
 //
 // Make it one of the last statements: other producers of the same ids wait for
-// the commit. call.ID must be unique to this transaction.
+// the commit. Ids that are live are not locked, but for those that became live
+// after the transaction's snapshot (REPEATABLE READ) or while it runs; under
+// SERIALIZABLE every read locks. Under REPEATABLE READ a task that was live in
+// the transaction's snapshot counts as live. call.ID must be unique to this
+// transaction.
 func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
 	const op = "insert in a transaction"
 	if err := call.Check(); err != nil {
@@ -39,10 +44,37 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 		it.v.Due = core.CeilMilli(it.v.Due)
 		valid = append(valid, it)
 	}
-	if err := s.insert(ctx, s.within(tx), call, valid, &failed); err != nil {
+	valid, err := s.passOverLive(ctx, tx, call, valid, &failed)
+	if err == nil {
+		err = s.insert(ctx, s.within(tx), call, valid, &failed)
+	}
+	if err != nil {
 		return s.failTx(op, err)
 	}
 	return failed.err()
+}
+
+// passOverLive leaves out what an INSERT would refuse, by a plain read: INSERT
+// locks the rows that it finds in its way until the transaction ends, and would
+// hold up those tasks' heartbeats. What became live after the transaction's
+// snapshot it doesn't see; the INSERT does.
+func (s *Store) passOverLive(ctx context.Context, tx *sql.Tx, call core.Call, items []item[core.Task], failed *failures) ([]item[core.Task], error) {
+	left := make([]item[core.Task], 0, len(items))
+	for _, chunk := range chunks(items, idBytes(taskID)) {
+		rows, err := s.readBack(ctx, runner{conn: tx}, idList(chunk, taskID))
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range chunk {
+			switch err := inserted(rows, it.v.ID, call); {
+			case errors.Is(err, core.ErrBusy): // missing or finished
+				left = append(left, it)
+			default:
+				failed.add(it.at, it.v.ID, err)
+			}
+		}
+	}
+	return left, nil
 }
 
 // SettleTx is Settle within the caller's transaction: the completion and the
