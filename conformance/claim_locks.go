@@ -105,3 +105,11 @@ func (c *caseT) within(call func(ctx context.Context) error) error {
 	}
 	return err
 }
+
+// unhindered makes a call that no lock stands in the way of: one that waits for
+// one ends with its ctx.
+func (c *caseT) unhindered(call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(c.ctx, c.patience)
+	defer cancel()
+	return call(ctx)
+}

@@ -23,10 +23,10 @@ var storeTxSnapshots = []testCase[*storeEnv]{
 			e.wantRefusals(tx.Insert(e.ctx, e.call(at(1)), []core.Task{task("a", at(5)), task("b", at(5))}), []refusal{
 				{0, "a", core.ErrExists}, {1, "b", core.ErrExists},
 			}, "InsertTx of two live ones")
-			assert.NoError(e, e.within(func(ctx context.Context) error {
+			assert.NoError(e, e.unhindered(func(ctx context.Context) error {
 				return e.c.Extend(ctx, []core.Grant{got[0].Grant, got[1].Grant}, at(90_000))
 			}), "Extend while the transaction is open")
-			assert.NoError(e, e.within(func(ctx context.Context) error {
+			assert.NoError(e, e.unhindered(func(ctx context.Context) error {
 				return e.peer.Settle(ctx, at(2), []core.Settlement{{Grant: got[0].Grant, Outcome: core.Done}})
 			}), "Settle while the transaction is open")
 			e.end(tx, true)

@@ -98,7 +98,7 @@ type TimeSource interface {
 type Purger interface {
 	// Purge deletes up to limit done or cancelled rows that were finished before
 	// `before` and returns how many. Dead rows stay until they are replaced by an
-	// Insert or deleted by the operator.
+	// Insert or deleted by the operator. Locked rows are passed over.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
