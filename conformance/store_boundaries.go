@@ -52,7 +52,7 @@ var storeBoundaries = []testCase[*storeEnv]{
 		name: "insert/at-every-boundary",
 		rule: "Insert takes a slice of any length: every task is stored, each one that is live already is named by its place.",
 		run: func(e *storeEnv) {
-			ids := manyIDs("live", e.scale(2001, 501))
+			ids := manyIDs("live", e.scale(2101, 501))
 			e.insert(tasks(ids, at(9))...)
 			var want []core.Entry
 			for _, n := range []int{len(ids), len(ids) / 2} {
