@@ -39,12 +39,15 @@ var storeQueues = []testCase[*storeEnv]{
 					env.finish("cancelled", "cancelled")
 				}
 				x.finish("here only", "done")
+				x.insert(task("older", base), task("oldest", base))
+				x.cancel(x.s, base, "older", "oldest")
 				y.insert(task("here only", base), task("pending", base))
 				kept := x.provides.KeepsFinished
-				assert.Equal(e, map[bool]int{true: 3}[kept], x.purgeAll(), "rows purged")
-				assert.Equal(e, 0, x.purgeAll(), "rows purged by a repeat")
-				y.wantWaiting(base, "the other queue", core.Entry{ID: "here only", Due: base}, core.Entry{ID: "pending", Due: base})
-				assert.Equal(e, map[bool]int{true: 2}[kept], y.purgeAll(), "rows purged in the other queue")
+				// No room in the limit is lost to older rows of the other queue.
+				assert.Equal(e, map[bool]int{true: 2}[kept], y.purge(base.Add(time.Hour), 2), "rows purged")
+				assert.Equal(e, 0, y.purgeAll(), "rows purged by a repeat")
+				y.wantWaiting(base, "after its purge", core.Entry{ID: "here only", Due: base}, core.Entry{ID: "pending", Due: base})
+				assert.Equal(e, map[bool]int{true: 5}[kept], x.purgeAll(), "rows purged in the other queue")
 				y.wantFates(at(9), "the other queue", []core.ID{"here only", "pending"}, core.Cancelled, core.Cancelled)
 				y.purgeAll()
 			}
