@@ -82,7 +82,7 @@ var storeBoundaries = []testCase[*storeEnv]{
 		rule: "A batch of large payloads may have any number of bytes; every item takes effect, a failure is named by its place.",
 		run: func(e *storeEnv) {
 			// Megabytes beyond any limit at which an adapter may cut a batch by its bytes.
-			ids := manyIDs("n", e.scale(30, 15))
+			ids := manyIDs("n", e.scale(30, 4))
 			live := len(ids) / 2
 			list, want := tasks(ids, base), make([]core.Entry, len(ids))
 			noise := make([]byte, 300<<10+2*len(ids))

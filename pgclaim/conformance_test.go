@@ -21,7 +21,7 @@ import (
 func TestStoreKeepsTheContract(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d driver) {
 		t.Parallel()
-		testContract(t, testserver.Postgres(t), contract{driver: d})
+		testContract(t, testserver.Postgres(t), contract{driver: d, variant: !d.native})
 	})
 }
 
