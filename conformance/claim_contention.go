@@ -189,10 +189,11 @@ func (c *caseT) collide(ids []core.ID, a, b func(chunk []core.ID)) {
 	}
 }
 
-// contend lets 16 goroutines on 8 handles claim ids, each id half of them, in
-// batches and orders of their own but at about the same time, and returns what
-// each was granted.
+// contend lets 16 goroutines on 8 handles claim ids, some ids all of them, the
+// others half of them, in batches and orders of their own but at about the same
+// time, and returns what each was granted.
 func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Claimed {
+	const forAll = 20 // of each window
 	handles := e.handles(contendHandles)
 	granted := make([][]core.Claimed, contenders)
 	var wg sync.WaitGroup
@@ -202,9 +203,10 @@ func (e *claimEnv) contend(ids []core.ID, lease func() core.Lease) [][]core.Clai
 			for window := range slices.Chunk(ids, 500) {
 				var mine []core.ID
 				for i, id := range window {
-					// Every other contender, or all of every other eight: so that those on
+					// The first ones by all. Else every other contender, or all of every other eight: so that those on
 					// one handle meet, and those on all of them.
-					if half := []int{w, w / contendHandles}[i/2%2]; (half+i)%2 == 0 {
+					half := []int{w, w / contendHandles}[i/2%2]
+					if i < forAll || (half+i)%2 == 0 {
 						mine = append(mine, id)
 					}
 				}
