@@ -65,7 +65,7 @@ var claimGrants = []testCase[*claimEnv]{
 		name: "claim/large-bytes",
 		rule: "A batch may have any number of bytes: adapters split it to their own limits.",
 		run: func(e *claimEnv) {
-			ids := manyIDs("n", e.scale(17, 2)) // 17 MiB: more than MariaDB takes in one packet
+			ids := manyIDs("n", e.scale(17, 3)) // 17 MiB: more than MariaDB takes in one packet
 			list := tasks(ids, base)
 			noise := make([]byte, core.MaxPayloadBytes+len(ids))
 			for i := range noise {
