@@ -84,7 +84,8 @@ type pairEnv struct {
 
 	mu      sync.Mutex
 	runs    map[core.ID][]run
-	settled map[core.ID]int // accepted settlements
+	settled map[core.ID]int // accepted settlements, but for
+	given   map[core.ID]int // those that gave the task back
 	lost    map[core.ID]int // refused ones
 	errs    []string        // the last of what the backends said
 	// ahead is how far the store's clock may be before this process's.
@@ -143,12 +144,15 @@ func (e *pairEnv) observer() core.Observer {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if e.settled == nil {
-				e.settled, e.lost = map[core.ID]int{}, map[core.ID]int{}
+				e.settled, e.given, e.lost = map[core.ID]int{}, map[core.ID]int{}, map[core.ID]int{}
 			}
-			if err == nil {
-				e.settled[s.Grant.ID]++
-			} else {
+			switch {
+			case err != nil:
 				e.lost[s.Grant.ID]++
+			case s.Outcome == core.Released:
+				e.given[s.Grant.ID]++
+			default:
+				e.settled[s.Grant.ID]++
 			}
 		},
 	}

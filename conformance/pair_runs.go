@@ -191,12 +191,12 @@ var pairCases = []testCase[*pairEnv]{
 			}
 			e.until("all six are running", func() bool { return started.Load() == 6 })
 			require.NoError(e, stop(), "Run")
-			e.until("six settlements were accepted", func() bool { return len(e.settled) == 6 })
+			e.until("six settlements were accepted", func() bool { return len(e.settled)+len(e.given) == 6 })
 			stop = e.start(e.scheduler(e.idx[1], e.stores[1], func(context.Context, *core.Job) error { return nil }, quick()))
 			// Their leases would last for half a minute.
 			e.until("another process has run what was given back", func() bool {
 				for _, id := range ids {
-					if len(e.runs[id]) < 2 || e.settled[id] < 2 {
+					if len(e.runs[id]) < 2 || e.settled[id] < 1 {
 						return false
 					}
 				}
@@ -248,9 +248,10 @@ var pairCases = []testCase[*pairEnv]{
 			require.NoError(e, stuck(), "Run of the one that was cut off")
 			for _, id := range ids {
 				runs := e.ran(id)
-				require.Len(e, runs, 2, "runs of %q", id)
-				assert.Greater(e, runs[1].token, runs[0].token, "token of %q when it was taken over", id)
-				assert.Equal(e, 1, runs[1].crashes, "Crashes of %q", id)
+				require.GreaterOrEqual(e, len(runs), 2, "runs of %q", id) // more where this machine stood still for a lease
+				last := runs[len(runs)-1]
+				assert.Greater(e, last.token, runs[0].token, "token of %q when it was taken over", id)
+				assert.GreaterOrEqual(e, last.crashes, 1, "Crashes of %q", id)
 				assert.Equal(e, 1, e.settled[id], "completions of %q that were recorded", id)
 			}
 			e.wantNoTwoLeases(book)
