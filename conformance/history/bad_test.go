@@ -154,12 +154,12 @@ var bad = []struct {
 	{"a panic in a claimer's model test", func(t *testing.T) { TestClaimer(t, oddClaimer(on(extends, burst)), small) },
 		[]string{": Extend", "it burst", "history.burst", "-rapid.seed="}},
 	{"every call fails", func(t *testing.T) { TestLinearizable(t, oddStore(always), small) },
-		[]string{"calls fail too often", "not today", "-rapid.seed="}},
+		[]string{"too often to tell", "not today", "-rapid.seed="}},
 	{"most calls fail", func(t *testing.T) { TestLinearizable(t, oddStore(mostly()), small) },
 		[]string{"fail", "too often", "not today", "-rapid.seed="}},
 	{"every settle fails", func(t *testing.T) {
 		TestLinearizable(t, oddStore(on(settles, func() error { return errOdd })), small)
-	}, []string{"Settle fails too often", "not today", "-rapid.seed="}},
+	}, []string{"too often to tell", "not today", "-rapid.seed="}},
 	{"too tangled", func(t *testing.T) {
 		o := small
 		o.checking = time.Nanosecond
