@@ -74,10 +74,15 @@ func NewFaults(opt FaultOptions) *Faults {
 
 // Stop ends the faults: from now on every call goes straight through. Hidden
 // capabilities stay hidden.
-func (f *Faults) Stop() {
+func (f *Faults) Stop() { f.set(true) }
+
+// Start has the faults go on after a Stop.
+func (f *Faults) Start() { f.set(false) }
+
+func (f *Faults) set(stopped bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stopped = true
+	f.stopped = stopped
 }
 
 // Injected returns how many faults of each kind there were so far.

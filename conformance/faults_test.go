@@ -102,6 +102,8 @@ func TestAFailedCallDoesNothingAndALostReplyDoesEverything(t *testing.T) {
 		faults.Stop()
 		require.NoError(t, badIndex.Add(t.Context(), []core.Entry{dueAt("b", 0)}), "after Stop")
 		assert.Equal(t, map[conformance.Fault]int{c.kind: 2}, faults.Injected(), "after Stop")
+		faults.Start()
+		assert.ErrorIs(t, badIndex.Add(t.Context(), []core.Entry{dueAt("b", 0)}), conformance.ErrInjected, "after Start")
 	}
 }
 

@@ -158,7 +158,7 @@ var pairCases = []testCase[*pairEnv]{
 			for i, id := range ids {
 				list = append(list, core.Task{ID: id, Due: core.CeilMilli(now.Add(time.Duration(i*20) * time.Millisecond))})
 			}
-			p, err := core.NewProducer(deafIndex{e.idx[0]}, e.stores[0], core.ProducerOptions{})
+			p, err := core.NewProducer(FaultyIndex(e.idx[0], NewFaults(FaultOptions{LoseEntry: 1})), e.stores[0], core.ProducerOptions{})
 			require.NoError(e, err)
 			require.NoError(e, p.Schedule(e.ctx, list...), "Schedule, its index entries lost")
 			stop := e.startAll(func(context.Context, *core.Job) error { return nil }, quick())
@@ -219,19 +219,20 @@ var pairCases = []testCase[*pairEnv]{
 			opt := quick()
 			opt.Lease = time.Second
 			book := newLedger()
-			cut := &cutStore{Store: book.watched(e.stores[0], e.Errorf)}
+			cut := NewFaults(FaultOptions{Fail: 1}) // no call reaches the store
+			cut.Stop()
 			var started atomic.Int32
 			hold := make(chan struct{})
 			letGo := sync.OnceFunc(func() { close(hold) })
-			stuck := e.start(e.scheduler(e.idx[0], cut.withClock(), func(context.Context, *core.Job) error {
+			stuck := e.start(e.scheduler(e.idx[0], FaultyStore(book.watched(e.stores[0], e.Errorf), cut), func(context.Context, *core.Job) error {
 				if started.Add(1) == 20 {
-					cut.off.Store(true)
+					cut.Start()
 				}
 				<-hold // deaf to its ctx
 				return nil
 			}, opt))
 			e.cleanup(func() { // before the scheduler is waited for
-				cut.off.Store(false)
+				cut.Stop()
 				letGo()
 			})
 			ids := manyIDs("n", 20)
@@ -239,11 +240,11 @@ var pairCases = []testCase[*pairEnv]{
 			for _, id := range ids {
 				e.schedule(core.Task{ID: id, Due: now})
 			}
-			e.until("the worker has all twenty in hand", cut.off.Load)
+			e.until("the worker has all twenty in hand", func() bool { return started.Load() >= 20 })
 			stop := e.start(e.scheduler(e.idx[1], book.watched(e.stores[1], e.Errorf), func(context.Context, *core.Job) error { return nil }, opt))
 			e.until("another process has run them", func() bool { return len(e.settled) == len(ids) })
 			require.NoError(e, stop(), "Run")
-			cut.off.Store(false) // the old worker comes back, and says that it is done
+			cut.Stop() // the old worker comes back, and says that it is done
 			letGo()
 			require.NoError(e, stuck(), "Run of the one that was cut off")
 			for _, id := range ids {
@@ -258,69 +259,3 @@ var pairCases = []testCase[*pairEnv]{
 		},
 	},
 }
-
-var errCut = errors.New("cut off by the test")
-
-// cutStore is a store whose connection can be cut: then no call reaches it.
-type cutStore struct {
-	core.Store
-	off atomic.Bool
-}
-
-// cutClockStore is a cutStore on a store that has a clock.
-type cutClockStore struct {
-	*cutStore
-	core.TimeSource
-}
-
-func (s *cutStore) withClock() core.Claimer {
-	if clock, ok := s.Store.(core.TimeSource); ok {
-		return cutClockStore{s, cutClock{s, clock}}
-	}
-	return s
-}
-
-type cutClock struct {
-	cut   *cutStore
-	inner core.TimeSource
-}
-
-func (c cutClock) Now(ctx context.Context) (time.Time, error) {
-	if c.cut.off.Load() {
-		return time.Time{}, errCut
-	}
-	return c.inner.Now(ctx)
-}
-
-func (s *cutStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	if s.off.Load() {
-		return nil, errCut
-	}
-	return s.Store.Claim(ctx, ids, lease)
-}
-
-func (s *cutStore) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
-	if s.off.Load() {
-		return errCut
-	}
-	return s.Store.Extend(ctx, grants, until)
-}
-
-func (s *cutStore) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
-	if s.off.Load() {
-		return errCut
-	}
-	return s.Store.Settle(ctx, now, settlements)
-}
-
-func (s *cutStore) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	if s.off.Load() {
-		return nil, errCut
-	}
-	return s.Store.Waiting(ctx, now, after, before, limit)
-}
-
-// deafIndex loses what is added.
-type deafIndex struct{ core.TimeIndex }
-
-func (deafIndex) Add(context.Context, []core.Entry) error { return nil }
