@@ -1,0 +1,51 @@
+package claim
+
+import "fmt"
+
+// Promises returns what the table's mode promises and what it doesn't, as
+// findings of severity Info (kept) and Advice (weaker than the managed table).
+// Verify's list ends with them.
+func (t Table) Promises() Findings {
+	var fs Findings
+	mode := t.Mode()
+	keeps := func(code, reason string) { fs.Add(Info, "promise-"+code, "", mode.String()+": "+reason, "") }
+	weaker := func(code, reason, mend string) { fs.Add(Advice, "weaker-"+code, "", mode.String()+": "+reason, mend) }
+	const toFull = "map Token, Holder and Lease: Suggest prints the ALTER TABLE"
+
+	switch mode {
+	case Full:
+		keeps("one-holder", "one holder for each id and token; the token rises with every grant; an older holder's late write is refused")
+		keeps("lost-reply", "a claim or settlement whose reply was lost is recognised when it is repeated")
+		if t.Due.Written() {
+			keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
+			if t.Planned.Name == "" {
+				weaker("planned", "a row that is given back loses the due time that was asked for; lateness then counts from the new one", "map Planned")
+			}
+		} else {
+			keeps("retry-dated", "a retry's due time is kept as the end of the lease of a pending row; sweeps see the row when that is over")
+		}
+	case StatusUpdated:
+		keeps("one-holder", "one holder at a time; the exact "+t.Updated.Name+" that a claim or heartbeat wrote is the fence, and rises with each")
+		weaker("fence", fmt.Sprintf("a row is claimed again at the earliest %s after its last change; statements of the user's that write %s end the grant", t.Updated.Step(), t.Updated.Name), toFull)
+		weaker("retry-undated", "a retry goes back to pending and only the index holds its back-off; sweeps add overdue rows to the index a lease later and never claim", toFull)
+		weaker("lost-reply", "a claim whose reply was lost can't be told from a lost race: the row waits for the end of its lease", toFull)
+		weaker("repeat", "a settlement that is repeated after its success, or through another Table, answers core.ErrLeaseLost", toFull)
+	case Transition:
+		keeps("effects-once", "the step and the writes in its transaction happen exactly once")
+		weaker("no-lease", "nothing marks a row as taken: the index keeps workers apart, and a handler may be started more than once", "give the table a state for processing")
+		weaker("retry-undated", "a retry is not in the row; sweeps add overdue rows to the index a lease later and never claim", "give the table a state for processing")
+	}
+	if t.Due.Column.Name == "" && t.Due.Base.Name == "" {
+		weaker("no-due", "no column says when a row is due: to the store every pending row is; core.Producer.Track says when", "map Due")
+	}
+	if mode != Transition && t.Attempts == "" {
+		weaker("attempts", "no column counts attempts: each process counts failures in its memory", "map Attempts")
+	}
+	if mode != Transition && t.Crashes == "" {
+		weaker("crashes", "no column counts crashes: a row that kills its worker circles for ever", "map Crashes")
+	}
+	if t.State.Dead.IsZero() {
+		weaker("dead", "no state means dead: a row that should be given up is tried again and again", "add a state and map State.Dead")
+	}
+	return fs
+}

@@ -1,0 +1,161 @@
+package claim
+
+import (
+	"time"
+)
+
+// Table says which column of a user's own table plays which part, so that the
+// row that is claimed is the order, the invoice, the reservation itself. The SQL
+// adapters' NewTable gives a [core.Claimer] on it; rows come and go by the user's
+// own statements, which stay master of them.
+//
+// Which columns are there decides the mode, and with it what is promised; see
+// [Mode]. The fields Name, ID and State are always needed.
+type Table struct {
+	// Name is "orders" or "shop.orders" (schema or, on MySQL, database).
+	Name string
+	// ID is the column of the task's id. It must be unique by itself and NOT NULL.
+	ID IDColumn
+	// State is the column of the row's state.
+	State StateColumn
+	// Due says when a pending row is due. The zero DueTime: from the start, so that
+	// the index alone says when.
+	Due DueTime
+	// Where are fixed conditions that every row of the queue meets. To all
+	// statements a row that doesn't is not there.
+	Where []Condition
+
+	// Token, Holder and Lease are the columns of a grant: an integer of 64 bits,
+	// text of at least 64 ASCII characters, and the end of the lease. All three make
+	// the mode Full.
+	Token, Holder string
+	Lease         TimeColumn
+	// Planned is a column for the due time that was asked for, which a row that is
+	// given back keeps (lateness). Mode Full with Due.Column; optional.
+	Planned TimeColumn
+
+	// Updated is the column of the row's last change, which every statement writes.
+	// In mode StatusUpdated it is the fence and, with LeaseFor, the lease.
+	Updated TimeColumn
+	// LeaseFor is the length of every lease in mode StatusUpdated, from 1 s to 24 h:
+	// a row in processing is taken over when Updated is longer ago. Give
+	// core.Options.Lease the same value.
+	LeaseFor time.Duration
+
+	// Attempts and Crashes are integer columns that count grants which were not
+	// released, and those of them whose lease ran out. Without Attempts each process
+	// counts failures in its memory; without Crashes nobody does.
+	Attempts, Crashes string
+	// LastError is a text column for the last failure's text, at most 4 KiB.
+	LastError string
+	// Payload is a column that a handler finds in Task.Payload: text or bytes, which
+	// are only read.
+	Payload string
+	// Kind is a text column with the task's kind, only read. FixedKind is the kind
+	// of all rows instead; empty: "".
+	Kind, FixedKind string
+}
+
+// IDColumn is the column of the task's id.
+type IDColumn struct {
+	Name string
+	Kind IDKind
+}
+
+// StateColumn is the column of a row's state, with the values that mean
+// something to dueclaim. A row in any other state is the user's: as a task it is
+// gone.
+type StateColumn struct {
+	Name string
+	// Pending rows may be claimed. In mode Transition it is the state that the step
+	// starts from.
+	Pending Value
+	// Processing rows are held by a worker. The zero Value, a state that the table
+	// doesn't have, makes the mode Transition.
+	Processing Value
+	// Done is the state of a row whose task was handled; in mode Transition the one
+	// that the step leads to.
+	Done Value
+	// Dead is the state of a row that was given up, for an operator to see. With the
+	// zero Value nothing is ever given up: such a row is pending again, as after
+	// any failure, and tried again after [DeadPause] (mode Full) or when a sweep
+	// finds it.
+	Dead Value
+}
+
+// DeadPause is when a row is tried again that should be given up but has no
+// state for that.
+const DeadPause = time.Hour
+
+// DueTime says when a pending row is due: what Column holds, or what Base holds
+// plus After.
+type DueTime struct {
+	// Column holds the due time. A retry and a release write it. Null: never due.
+	Column TimeColumn
+	// Base is a column of the user's that is only read, such as created_at; the row
+	// is due After later. It must not be Null.
+	Base  TimeColumn
+	After time.Duration
+}
+
+// Condition is a fixed condition: the column equals the value.
+type Condition struct {
+	Column string
+	Equals Value
+}
+
+// Mode says what a Table can promise. It follows from the columns that are
+// mapped.
+type Mode uint8
+
+// The modes, the strongest first.
+const (
+	// Full: token, holder and lease have columns. All promises of the managed table.
+	Full Mode = iota + 1
+	// StatusUpdated: a state for processing and the time of the last change, which
+	// is fence and lease in one.
+	StatusUpdated
+	// Transition: for work that is one step in the database. A claim only reads.
+	Transition
+)
+
+// String returns the mode's name.
+func (m Mode) String() string {
+	switch m {
+	case Full:
+		return "Full"
+	case StatusUpdated:
+		return "StatusUpdated"
+	case Transition:
+		return "Transition"
+	default:
+		return "Mode(?)"
+	}
+}
+
+// Mode returns the mode that the mapped columns make.
+func (t Table) Mode() Mode {
+	switch {
+	case t.State.Processing.IsZero():
+		return Transition
+	case t.Token != "" || t.Holder != "" || t.Lease.Name != "":
+		return Full
+	default:
+		return StatusUpdated
+	}
+}
+
+// base tells whether the due time is computed from a column that is only read.
+func (d DueTime) base() bool { return d.Base.Name != "" }
+
+// Source returns the column that due times are read from (its Name is empty
+// where there is none) and what is to be added to it.
+func (d DueTime) Source() (TimeColumn, time.Duration) {
+	if d.base() {
+		return d.Base, d.After
+	}
+	return d.Column, 0
+}
+
+// Written tells whether a retry can write the due time.
+func (d DueTime) Written() bool { return d.Column.Name != "" }

@@ -1,0 +1,192 @@
+package claim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// TimeColumn is a column that holds an instant.
+type TimeColumn struct {
+	Name string
+	Kind TimeKind
+	// Digits is how many digits of the second's fraction a DateTime or Timestamp
+	// column keeps, 0 to 6: the n of DATETIME(n). Postgres types without (n) have 6.
+	// dueclaim rounds to it before it writes, up or down as is safe.
+	Digits int
+	// Zone is the zone whose wall clock a DateTime column shows; nil: UTC. In a zone
+	// with summer time, an hour is ambiguous once a year: due times in it are taken
+	// as the later ones.
+	Zone *time.Location
+}
+
+// TimeKind is how a column holds an instant.
+type TimeKind uint8
+
+// The kinds of time columns.
+const (
+	// UnixMilli: an integer of 64 bits, milliseconds since 1970.
+	UnixMilli TimeKind = iota
+	// UnixSecond: an integer, seconds since 1970.
+	UnixSecond
+	// DateTime: a wall clock: MySQL DATETIME(n), Postgres timestamp(n), SQLite text
+	// as its datetime function writes it ("2030-01-02 03:04:05", with Digits 3 also
+	// ".678").
+	DateTime
+	// Timestamp: an instant: MySQL TIMESTAMP(n), Postgres timestamptz(n). Not on
+	// SQLite.
+	Timestamp
+)
+
+// String returns the kind's name.
+func (k TimeKind) String() string {
+	switch k {
+	case UnixMilli:
+		return "milliseconds since 1970"
+	case UnixSecond:
+		return "seconds since 1970"
+	case DateTime:
+		return "date and time"
+	case Timestamp:
+		return "timestamp"
+	default:
+		return "TimeKind(?)"
+	}
+}
+
+// Step is the smallest difference that the column can hold.
+func (c TimeColumn) Step() time.Duration {
+	switch c.Kind {
+	case UnixMilli:
+		return time.Millisecond
+	case UnixSecond:
+		return time.Second
+	}
+	step := time.Second
+	for range c.Digits {
+		step /= 10
+	}
+	return step
+}
+
+// Round rounds t to what the column can hold, up or down.
+func (c TimeColumn) Round(t time.Time, up bool) time.Time {
+	r := t.Truncate(c.Step()) // exact from year 1, so also before 1970
+	if up && r.Before(t) {
+		r = r.Add(c.Step())
+	}
+	return r.UTC()
+}
+
+// Moment is an instant in the form that a column holds it in: Integer for
+// UnixMilli and UnixSecond, else Text, "2030-01-02 03:04:05" with as many digits
+// of a fraction as the column has, by the clock of the column's zone (DateTime)
+// or UTC.
+type Moment struct {
+	Text    string
+	Integer int64
+}
+
+// AtMost is the latest moment of the column that is surely not after t: what a
+// "column <= …" compares with.
+func (c TimeColumn) AtMost(t time.Time) Moment {
+	t = c.Round(t, false)
+	if c.Kind == DateTime && c.Zone != nil {
+		t = beforeRepeated(t, c.Zone)
+		t = c.Round(t, false)
+	}
+	return c.moment(t)
+}
+
+// AtLeast is the earliest moment of the column that is not before t: what is
+// written for a due time or a lease's end, and what "column < …" compares with.
+func (c TimeColumn) AtLeast(t time.Time) Moment { return c.moment(c.Round(t, true)) }
+
+// beforeRepeated is t, or, where the zone's clock will show the same time once
+// more, the moment before the clock showed it for the first time: a row that
+// says so may mean the second.
+func beforeRepeated(t time.Time, zone *time.Location) time.Time {
+	local := t.In(zone)
+	_, end := local.ZoneBounds()
+	if end.IsZero() {
+		return t
+	}
+	_, before := local.Zone()
+	_, after := end.In(zone).Zone()
+	repeated := time.Duration(before-after) * time.Second
+	if first := end.Add(-repeated); repeated > 0 && !t.Before(first) {
+		return first.Add(-time.Microsecond)
+	}
+	return t
+}
+
+func (c TimeColumn) moment(t time.Time) Moment {
+	switch c.Kind {
+	case UnixMilli:
+		return Moment{Integer: t.UnixMilli()}
+	case UnixSecond:
+		return Moment{Integer: t.Unix()}
+	}
+	zone := time.UTC
+	if c.Kind == DateTime && c.Zone != nil {
+		zone = c.Zone
+	}
+	layout := "2006-01-02 15:04:05"
+	if c.Digits > 0 {
+		layout += ".000000"[:c.Digits+1]
+	}
+	return Moment{Text: t.In(zone).Format(layout)}
+}
+
+// Read is the instant that a column holds, from its integer (UnixMilli,
+// UnixSecond) or from the microseconds since 1970 that its clock shows. An
+// ambiguous one is the later.
+func (c TimeColumn) Read(n int64) time.Time {
+	switch c.Kind {
+	case UnixMilli:
+		return time.UnixMilli(n).UTC()
+	case UnixSecond:
+		return time.Unix(n, 0).UTC()
+	}
+	t := time.UnixMicro(n).UTC()
+	if c.Kind == Timestamp || c.Zone == nil {
+		return t
+	}
+	wall := func(t time.Time) int64 { // what the zone's clock shows at t
+		_, offset := t.In(c.Zone).Zone()
+		return t.UnixMicro() + int64(offset)*1e6
+	}
+	local := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), c.Zone)
+	// time.Date may give either of two; the other is the zone's change away.
+	_, end := local.ZoneBounds()
+	if !end.IsZero() {
+		_, before := local.Zone()
+		_, after := end.In(c.Zone).Zone()
+		if later := local.Add(time.Duration(before-after) * time.Second); later.After(local) && wall(later) == n {
+			local = later
+		}
+	}
+	return local.UTC()
+}
+
+func (c TimeColumn) check(role string) error {
+	if c.Name == "" {
+		if c != (TimeColumn{}) {
+			return fmt.Errorf("%w: %s has no column name", core.ErrInvalid, role)
+		}
+		return nil
+	}
+	if err := checkColumn(role, c.Name); err != nil {
+		return err
+	}
+	switch {
+	case c.Kind > Timestamp:
+		return fmt.Errorf("%w: column %s (%s): the kind is %d, want UnixMilli, UnixSecond, DateTime or Timestamp", core.ErrInvalid, c.Name, role, c.Kind)
+	case c.Digits < 0 || c.Digits > 6 || c.Digits > 0 && c.Kind < DateTime:
+		return fmt.Errorf("%w: column %s (%s): Digits is %d; want 0 to 6, and 0 for an integer", core.ErrInvalid, c.Name, role, c.Digits)
+	case c.Zone != nil && c.Kind != DateTime:
+		return fmt.Errorf("%w: column %s (%s): Zone is for DateTime only", core.ErrInvalid, c.Name, role)
+	}
+	return nil
+}
