@@ -164,19 +164,29 @@ func (s *Store) misplaced(failed []core.ItemError) []core.ItemError {
 	return failed
 }
 
-// thin loses a row out of Waiting's sight when few are left of many, as a tree
-// does that joins its leaves badly.
+// thin loses a row out of Waiting's sight when few are left of many that were
+// done, as a tree does that joins its leaves badly: once, and a pending one, so
+// that it is missed after whatever batch is being settled.
 func (s *Store) thin() {
 	if !s.is("thinning loses a row") {
 		return
 	}
-	var live []*row
+	live, done := 0, 0
+	var lost *row
 	for _, r := range s.rows {
-		if r.live() {
-			live = append(live, r)
+		switch {
+		case r.unseen:
+			return
+		case r.live():
+			live++
+		case r.state == "done":
+			done++
+		}
+		if r.state == "pending" && (lost == nil || r.task.ID < lost.task.ID) {
+			lost = r
 		}
 	}
-	if len(s.rows) > 250 && len(live) == 64 {
-		live[0].unseen = true
+	if live <= 64 && live+done > 250 && lost != nil {
+		lost.unseen = true
 	}
 }
