@@ -18,12 +18,10 @@ func (t Table) Promises() Findings {
 		keeps("lost-reply", "a claim or settlement whose reply was lost is recognised when it is repeated")
 		if t.Due.Written() {
 			keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
-			if t.Planned.Name == "" {
-				weaker("planned", "a row that is given back loses the due time that was asked for; lateness then counts from the new one", "map Planned")
-			}
 		} else {
 			keeps("retry-dated", "a retry's due time is kept as the end of the lease of a pending row; sweeps see the row when that is over")
 		}
+		keeps("release-dated", "a row that is given back keeps its due time; until when it is left alone is kept as the end of a lease")
 	case StatusUpdated:
 		keeps("one-holder", "one holder at a time; the exact "+t.Updated.Name+" that a claim or heartbeat wrote is the fence, and rises with each")
 		weaker("fence", fmt.Sprintf("a row is claimed again at the earliest %s after its last change; statements of the user's that write %s end the grant", t.Updated.Step(), t.Updated.Name), toFull)

@@ -62,12 +62,21 @@ func (r Row) Claimed(lease core.Lease) core.Claimed {
 		c.Attempt, c.Crashes = r.Attempts, r.Crashes
 	case r.Status == Running && r.LeaseUntil >= lease.Now.UnixMilli():
 		c.Verdict, c.At = core.Held, Time(r.LeaseUntil)
-	case r.Due > lease.DueBy.UnixMilli():
-		c.Verdict, c.At = core.NotDue, Time(r.Due)
+	case r.notBefore() > lease.DueBy.UnixMilli():
+		c.Verdict, c.At = core.NotDue, Time(r.notBefore())
 	default:
 		c.Verdict = core.Refused
 	}
 	return c
+}
+
+// notBefore is when the row may be claimed. A user's table keeps the end of a
+// back-off as a pending row's lease; the managed one has 0 there.
+func (r Row) notBefore() int64 {
+	if r.Status == Pending {
+		return max(r.Due, r.LeaseUntil)
+	}
+	return r.Due
 }
 
 // Gone is the verdict for an id without a row.

@@ -27,12 +27,10 @@ type Table struct {
 
 	// Token, Holder and Lease are the columns of a grant: an integer of 64 bits,
 	// text of at least 64 ASCII characters, and the end of the lease. All three make
-	// the mode Full.
+	// the mode Full. Lease must allow Null, which stands for no lease; in a pending
+	// row it is the time until which a back-off lasts.
 	Token, Holder string
 	Lease         TimeColumn
-	// Planned is a column for the due time that was asked for, which a row that is
-	// given back keeps (lateness). Mode Full with Due.Column; optional.
-	Planned TimeColumn
 
 	// Updated is the column of the row's last change, which every statement writes.
 	// In mode StatusUpdated it is the fence and, with LeaseFor, the lease.
@@ -90,10 +88,10 @@ const DeadPause = time.Hour
 // DueTime says when a pending row is due: what Column holds, or what Base holds
 // plus After.
 type DueTime struct {
-	// Column holds the due time. A retry and a release write it. Null: never due.
+	// Column holds the due time. A retry writes it. Null: never due.
 	Column TimeColumn
 	// Base is a column of the user's that is only read, such as created_at; the row
-	// is due After later. It must not be Null.
+	// is due After later. Null: never due.
 	Base  TimeColumn
 	After time.Duration
 }

@@ -99,15 +99,13 @@ func (t Table) checkMode() error {
 			errs = append(errs, fmt.Errorf("%w: %s is set: %s", core.ErrInvalid, role, why))
 		}
 	}
-	mode := t.Mode()
-	switch mode {
+	switch t.Mode() {
 	case Full:
 		const why = "Token, Holder and Lease go together"
 		need(t.Token != "", "Token", why)
 		need(t.Holder != "", "Holder", why)
 		need(t.Lease.Name != "", "Lease", why)
 		refuse(t.LeaseFor != 0, "LeaseFor", "with a column for the lease's end, core.Options.Lease decides")
-		refuse(t.Planned.Name != "" && !t.Due.Written(), "Planned", "it keeps what Due.Column loses, and that isn't set")
 	case StatusUpdated:
 		need(t.Updated.Name != "", "Updated", "a row in processing needs Token, Holder and Lease, or the time of its last change (Updated) and LeaseFor")
 		if t.LeaseFor < minLeaseFor || t.LeaseFor > maxLeaseFor || t.LeaseFor%time.Second != 0 {
@@ -123,14 +121,13 @@ func (t Table) checkMode() error {
 		refuse(t.LastError != "", "LastError", why)
 		refuse(t.LeaseFor != 0, "LeaseFor", why)
 	}
-	refuse(t.Planned.Name != "" && mode != Full, "Planned", "it needs mode Full")
 	refuse(t.Crashes != "" && t.Attempts == "", "Crashes", "it needs Attempts beside it")
 	return errors.Join(errs...)
 }
 
 // checkColumns checks the rest of the names, and that no column has two parts.
 func (t Table) checkColumns() error {
-	errs := []error{t.Lease.check("Lease"), t.Planned.check("Planned"), t.Updated.check("Updated")}
+	errs := []error{t.Lease.check("Lease"), t.Updated.check("Updated")}
 	for _, c := range []struct{ role, name string }{
 		{"Token", t.Token},
 		{"Holder", t.Holder},
@@ -182,7 +179,6 @@ func (t Table) Columns() []Column {
 	add("Token", t.Token, true, nil)
 	add("Holder", t.Holder, true, nil)
 	instant("Lease", t.Lease, true)
-	instant("Planned", t.Planned, true)
 	instant("Updated", t.Updated, true)
 	add("Attempts", t.Attempts, true, nil)
 	add("Crashes", t.Crashes, true, nil)

@@ -79,29 +79,20 @@ func (c TimeColumn) Round(t time.Time, up bool) time.Time {
 	return r.UTC()
 }
 
-// Moment is an instant in the form that a column holds it in: Integer for
-// UnixMilli and UnixSecond, else Text, "2030-01-02 03:04:05" with as many digits
-// of a fraction as the column has, by the clock of the column's zone (DateTime)
-// or UTC.
-type Moment struct {
-	Text    string
-	Integer int64
-}
-
-// AtMost is the latest moment of the column that is surely not after t: what a
-// "column <= …" compares with.
-func (c TimeColumn) AtMost(t time.Time) Moment {
+// AtMost is the latest value of the column that is surely not after t: what a
+// "column <= …" compares with. A value is what the column's integer holds, or,
+// for DateTime and Timestamp, the microseconds since 1970 that its clock shows.
+func (c TimeColumn) AtMost(t time.Time) int64 {
 	t = c.Round(t, false)
 	if c.Kind == DateTime && c.Zone != nil {
-		t = beforeRepeated(t, c.Zone)
-		t = c.Round(t, false)
+		t = c.Round(beforeRepeated(t, c.Zone), false)
 	}
-	return c.moment(t)
+	return c.value(t)
 }
 
-// AtLeast is the earliest moment of the column that is not before t: what is
+// AtLeast is the earliest value of the column that is not before t: what is
 // written for a due time or a lease's end, and what "column < …" compares with.
-func (c TimeColumn) AtLeast(t time.Time) Moment { return c.moment(c.Round(t, true)) }
+func (c TimeColumn) AtLeast(t time.Time) int64 { return c.value(c.Round(t, true)) }
 
 // beforeRepeated is t, or, where the zone's clock will show the same time once
 // more, the moment before the clock showed it for the first time: a row that
@@ -121,49 +112,56 @@ func beforeRepeated(t time.Time, zone *time.Location) time.Time {
 	return t
 }
 
-func (c TimeColumn) moment(t time.Time) Moment {
+func (c TimeColumn) value(t time.Time) int64 {
 	switch c.Kind {
 	case UnixMilli:
-		return Moment{Integer: t.UnixMilli()}
+		return t.UnixMilli()
 	case UnixSecond:
-		return Moment{Integer: t.Unix()}
+		return t.Unix()
 	}
-	zone := time.UTC
 	if c.Kind == DateTime && c.Zone != nil {
-		zone = c.Zone
+		return clock(t, c.Zone)
 	}
+	return t.UnixMicro()
+}
+
+// clock is what a zone's clock shows at t, in microseconds since its 1970.
+func clock(t time.Time, zone *time.Location) int64 {
+	_, offset := t.In(zone).Zone()
+	return t.UnixMicro() + int64(offset)*1e6
+}
+
+// Text writes a value of a DateTime or Timestamp column:
+// "2030-01-02 03:04:05", with as many digits of a fraction as the column has.
+func (c TimeColumn) Text(value int64) string {
 	layout := "2006-01-02 15:04:05"
 	if c.Digits > 0 {
 		layout += ".000000"[:c.Digits+1]
 	}
-	return Moment{Text: t.In(zone).Format(layout)}
+	return time.UnixMicro(value).UTC().Format(layout)
 }
 
-// Read is the instant that a column holds, from its integer (UnixMilli,
-// UnixSecond) or from the microseconds since 1970 that its clock shows. An
-// ambiguous one is the later.
-func (c TimeColumn) Read(n int64) time.Time {
+// Integer tells whether the column holds an integer.
+func (c TimeColumn) Integer() bool { return c.Kind == UnixMilli || c.Kind == UnixSecond }
+
+// Read is the instant of a column's value. An ambiguous one is the later.
+func (c TimeColumn) Read(value int64) time.Time {
 	switch c.Kind {
 	case UnixMilli:
-		return time.UnixMilli(n).UTC()
+		return time.UnixMilli(value).UTC()
 	case UnixSecond:
-		return time.Unix(n, 0).UTC()
+		return time.Unix(value, 0).UTC()
 	}
-	t := time.UnixMicro(n).UTC()
+	t := time.UnixMicro(value).UTC()
 	if c.Kind == Timestamp || c.Zone == nil {
 		return t
 	}
-	wall := func(t time.Time) int64 { // what the zone's clock shows at t
-		_, offset := t.In(c.Zone).Zone()
-		return t.UnixMicro() + int64(offset)*1e6
-	}
 	local := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), c.Zone)
 	// time.Date may give either of two; the other is the zone's change away.
-	_, end := local.ZoneBounds()
-	if !end.IsZero() {
+	if _, end := local.ZoneBounds(); !end.IsZero() {
 		_, before := local.Zone()
 		_, after := end.In(c.Zone).Zone()
-		if later := local.Add(time.Duration(before-after) * time.Second); later.After(local) && wall(later) == n {
+		if later := local.Add(time.Duration(before-after) * time.Second); later.After(local) && clock(later, c.Zone) == value {
 			local = later
 		}
 	}
