@@ -22,7 +22,7 @@ import (
 const settings = "?_txlock=immediate&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
 
 // usersSettings are added for the connections of Store.DB. Those that the Store
-// itself works on wait for locks in Store.wait.
+// itself works on wait for locks in database.wait.
 const usersSettings = "&_busy_timeout=10000"
 
 // Open opens the SQLite file at path, creating it when it isn't there, with the
@@ -43,32 +43,42 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 }
 
 func open(ctx context.Context, path string, options Options) (*Store, error) {
-	if err := ctx.Err(); err != nil {
+	// The options first: what they are refused for should leave no new file.
+	s, err := newStore(database{}, options)
+	if err != nil {
 		return nil, err
+	}
+	s.database, err = openDatabase(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openDatabase opens the file at path as Open says.
+func openDatabase(ctx context.Context, path string) (database, error) {
+	if err := ctx.Err(); err != nil {
+		return database{}, err
 	}
 	dsn, err := dataSource(path)
 	if err != nil {
-		return nil, err
+		return database{}, err
 	}
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
-		return nil, err
+		return database{}, err
 	}
 	// One writer at a time is all that a file has.
 	db.SetMaxOpenConns(1)
 	users, err := sql.Open("sqlite", dsn+usersSettings)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return database{}, errors.Join(err, db.Close())
 	}
-	s, err := newStore(db, options)
-	if err == nil {
-		s.users, s.patient = users, true
-		err = s.prepare(ctx)
+	d := database{db: db, patient: true, users: users}
+	if err := d.prepare(ctx); err != nil {
+		return database{}, errors.Join(err, d.close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close(), users.Close())
-	}
-	return s, nil
+	return d, nil
 }
 
 // dataSource is the driver's name for the file at path.
@@ -104,18 +114,18 @@ var errMemory = fmt.Errorf("%w: a database in memory; each connection would have
 
 // prepare puts the file into WAL mode, which it then keeps, and checks that it can
 // be written to.
-func (s *Store) prepare(ctx context.Context) error {
-	if err := s.useWAL(ctx); err != nil {
+func (d database) prepare(ctx context.Context) error {
+	if err := d.useWAL(ctx); err != nil {
 		return err
 	}
-	return s.probe(ctx)
+	return d.probe(ctx)
 }
 
 // probe fails when the file can't be written to: SQLite then opens it for reading
 // without a word, and lets even BEGIN IMMEDIATE pass. It writes nothing.
-func (s *Store) probe(ctx context.Context) error {
+func (d database) probe(ctx context.Context) error {
 	errRollBack := errors.New("roll back")
-	hasty := *s
+	hasty := d
 	hasty.patient = false
 	err := hasty.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "PRAGMA user_version = 0")
@@ -131,10 +141,10 @@ func (s *Store) probe(ctx context.Context) error {
 // useWAL changes the journal mode. While another connection has a lock SQLite
 // refuses that, whatever the busy time-out, as when several processes start
 // together on a new file.
-func (s *Store) useWAL(ctx context.Context) error {
+func (d database) useWAL(ctx context.Context) error {
 	var mode string
-	err := s.wait(ctx, func() error {
-		return s.db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	err := d.wait(ctx, func() error {
+		return d.db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 	})
 	if err == nil && mode != "wal" {
 		err = fmt.Errorf("journal_mode is %q after PRAGMA journal_mode = WAL; is the file on a disk of this host?", mode)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -30,13 +29,11 @@ type Options struct {
 // safe for concurrent use. Calls fail with SQLITE_BUSY when other processes hold
 // the file's write lock for longer than the busy time-out; core repeats them.
 type Store struct {
-	db      *sql.DB
-	patient bool    // db has no busy time-out: the Store waits for locks itself
-	users   *sql.DB // of an opened Store, with a busy time-out; nil from New
-	queue   string
-	table   string // unquoted
-	delete  bool
-	sql     statements
+	database
+	queue  string
+	table  string // unquoted
+	delete bool
+	sql    statements
 }
 
 var (
@@ -58,7 +55,7 @@ var (
 // later fails at once with SQLITE_BUSY when another one wrote in between. New
 // can't check that one, and Store doesn't depend on it.
 func New(db *sql.DB, options Options) (*Store, error) {
-	s, err := newStore(db, options)
+	s, err := newStore(database{db: db}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func New(db *sql.DB, options Options) (*Store, error) {
 	return s, nil
 }
 
-func newStore(db *sql.DB, options Options) (*Store, error) {
+func newStore(d database, options Options) (*Store, error) {
 	table := cmp.Or(options.Table, claim.DefaultTable)
 	queue := cmp.Or(options.Queue, claim.DefaultQueue)
 	if err := checkTable(table); err != nil {
@@ -77,7 +74,7 @@ func newStore(db *sql.DB, options Options) (*Store, error) {
 	if err := claim.CheckQueue(queue); err != nil {
 		return nil, fmt.Errorf("sqliteclaim: %w", err)
 	}
-	return &Store{db: db, queue: queue, table: table, delete: options.DeleteFinished, sql: newStatements(table)}, nil
+	return &Store{database: d, queue: queue, table: table, delete: options.DeleteFinished, sql: newStatements(table)}, nil
 }
 
 // DB returns the database, for transactions with InsertTx and SettleTx. That of an
@@ -85,18 +82,8 @@ func newStore(db *sql.DB, options Options) (*Store, error) {
 // transaction of yours is open, all calls that write wait, those of other
 // processes too. So keep it short, and call no method of the Store inside it but
 // those two and Waiting.
-func (s *Store) DB() *sql.DB {
-	if s.users != nil {
-		return s.users
-	}
-	return s.db
-}
+func (s *Store) DB() *sql.DB { return s.handle() }
 
 // Close closes the file that Open opened. On a Store from New it does nothing:
 // the database is the caller's.
-func (s *Store) Close() error {
-	if s.users == nil {
-		return nil
-	}
-	return errors.Join(s.db.Close(), s.users.Close())
-}
+func (s *Store) Close() error { return s.close() }

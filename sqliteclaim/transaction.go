@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -17,13 +18,36 @@ type querier interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
+// database is a file with what the calls on it need to know about its connections.
+type database struct {
+	db      *sql.DB
+	patient bool    // db has no busy time-out: wait waits for locks
+	users   *sql.DB // of an opened one, with a busy time-out; nil for the user's own
+}
+
+// handle returns the connections that are for the user's own statements.
+func (d database) handle() *sql.DB {
+	if d.users != nil {
+		return d.users
+	}
+	return d.db
+}
+
+// close closes an opened database, and leaves the user's own open.
+func (d database) close() error {
+	if d.users == nil {
+		return nil
+	}
+	return errors.Join(d.db.Close(), d.users.Close())
+}
+
 // write runs f in a transaction that holds the write lock from its start: one
 // that began by reading could not wait for the lock later.
 //
 // It doesn't use sql.Tx, which rolls back in a goroutine of its own when ctx is
 // done: the transaction might still be open when the call has returned.
-func (s *Store) write(ctx context.Context, f func(q querier) error) (err error) {
-	conn, err := s.db.Conn(ctx)
+func (d database) write(ctx context.Context, f func(q querier) error) (err error) {
+	conn, err := d.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,7 +58,7 @@ func (s *Store) write(ctx context.Context, f func(q querier) error) (err error) 
 		}
 		_ = conn.Close() // gives it back to the pool
 	}()
-	err = s.wait(ctx, func() error {
+	err = d.wait(ctx, func() error {
 		_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
 		return err
 	})
@@ -80,9 +104,9 @@ const (
 // wait calls f, which takes a lock or reads, and on an opened Store calls it again
 // for as long as the file is locked, ctx isn't done and the busy time-out isn't
 // over.
-func (s *Store) wait(ctx context.Context, f func() error) error {
+func (d database) wait(ctx context.Context, f func() error) error {
 	err := f()
-	if !s.patient || code(err) != sqlite3.SQLITE_BUSY {
+	if !d.patient || code(err) != sqlite3.SQLITE_BUSY {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, err)
