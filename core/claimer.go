@@ -102,6 +102,15 @@ type Purger interface {
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
+// IDChecker is an optional capability of a Claimer whose ids are narrower than
+// ID: integers, UUIDs.
+type IDChecker interface {
+	// CheckID returns nil, or an error (ErrInvalid) that says why no task of the
+	// store can have this id. It is called with ids that pass ID.Check, and asks
+	// no backend.
+	CheckID(id ID) error
+}
+
 // Call identifies one call of Insert.
 type Call struct {
 	// ID is unique to this call; 1 to 64 bytes of printable ASCII.
@@ -138,7 +147,8 @@ const (
 	// Gone: there is no such task, or it is done, dead or cancelled.
 	Gone
 	// Refused: the task looks claimable, but the store would not change it: a
-	// row locked by somebody, a trigger, row security.
+	// row locked by somebody, a trigger, row security. Or the id can't be one of
+	// the store's; Claimed.Err may say why.
 	Refused
 )
 
@@ -166,11 +176,16 @@ type Claimed struct {
 	Verdict Verdict
 	// At is the end of the live lease (Held, Granted) or the due time (NotDue).
 	At time.Time
+	// Err says why, where Verdict is Refused and the store knows; else nil. Core
+	// reports it and tries the id again after a growing pause.
+	Err error
 	// Grant, Task, Attempt and Crashes are set where Verdict is Granted.
 	Grant Grant
 	Task  Task
 	// Attempt counts the grants of the task that were not released, this one
-	// included.
+	// included. 0 in a grant: the store doesn't count. The scheduler then counts
+	// the failures of the id in its process's memory, for the back-off and for
+	// MaxAttempts, up to 10,000 ids and until the task is done, dead or gone.
 	Attempt int
 	// Crashes counts those of them whose lease ran out.
 	Crashes int

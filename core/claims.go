@@ -99,6 +99,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 	var granted []*Job
 	var moves []Move
 	var gone, held []Entry
+	var refused []refusedID
 	superseded := false
 	e.mu.Lock()
 	for _, c := range claimed {
@@ -129,9 +130,13 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 			stats.Gone++
 			gone = append(gone, Entry{ID: c.ID, Due: b.standing})
 			delete(e.refusals, c.ID)
+			delete(e.rests, c.ID)
+			e.failures.forget(c.ID)
 		default:
 			stats.Refused++
-			to = CeilMilli(now.Add(e.refused(c.ID) + e.opt.Ahead))
+			r := e.refused(c.ID, c.Err)
+			refused = append(refused, r)
+			to = CeilMilli(now.Add(r.pause + e.opt.Ahead))
 		}
 		delete(e.hand, c.ID)
 		if c.Verdict != Gone {
@@ -140,6 +145,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 	}
 	e.mu.Unlock()
 	e.obs.claimed(stats)
+	e.tellRefused(refused)
 	if superseded {
 		e.dropSuperseded()
 	}
@@ -159,6 +165,9 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 // fill makes a job of a grant. The caller holds the lock.
 func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 	j.Task, j.Grant, j.Attempt, j.Crashes = c.Task, c.Grant, c.Attempt, c.Crashes
+	if j.uncounted = c.Attempt == 0; j.uncounted {
+		j.Attempt = 1 + e.failures.get(c.ID) + c.Crashes
+	}
 	j.state = waiting
 	j.leaseUntil = c.At
 	if j.leaseUntil.IsZero() {
@@ -173,35 +182,4 @@ func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 		poke(e.sooner)
 	}
 	j.ctx, j.cancel = context.WithCancelCause(e.base)
-}
-
-// refused counts a refusal and returns how long to leave the id alone. One
-// refusal is common, a row that somebody else is about to change; more are
-// logged. The caller holds the lock.
-func (e *engine) refused(id ID) time.Duration {
-	r := e.setAside(id, func(r *refusal) *backoff { return &r.refused })
-	d := r.until - e.clock.mono()
-	if r.refused.fails > 2 {
-		e.log.Warn("dueclaim: the claim store doesn't change a row that looks claimable (locked, a trigger, row security?)",
-			"id", string(id), "times", r.refused.fails, "next_try", d)
-	}
-	return d
-}
-
-// setAside makes sweeps and the index leave an id alone for a random time, which
-// grows with the times that the same happened to it. The caller holds the lock.
-func (e *engine) setAside(id ID, why func(*refusal) *backoff) *refusal {
-	r := e.refusals[id]
-	if r == nil {
-		if len(e.refusals) >= 10_000 {
-			clear(e.refusals) // a hint only: forgetting costs a claim
-		}
-		r = &refusal{
-			refused: backoff{least: 2 * leastMove, most: time.Minute},
-			failed:  backoff{least: 2 * leastMove, most: 5 * time.Second},
-		}
-		e.refusals[id] = r
-	}
-	r.until = e.clock.mono() + why(r).failed()
-	return r
 }

@@ -27,19 +27,21 @@ const (
 // engine is one Run or Tick: its state and the parts that work on it, each in a
 // file of its own (dispatch, claims, jobs, lease, settle, sweep, shutdown).
 type engine struct {
-	idx     TimeIndex
-	store   Claimer
-	handler Handler
-	opt     Options
-	log     *slog.Logger
-	obs     *Observer
-	health  *healthBook
-	clock   *clock
-	call    repeater        // for the store; writes never carry Run's ctx
-	index   repeater        // for the index, which may be away without harm
-	base    context.Context // the handlers' contexts descend from it; never done
-	holder  string          // start of each Lease.Holder
-	holders atomic.Uint64
+	idx      TimeIndex
+	store    Claimer
+	handler  Handler
+	opt      Options
+	log      *slog.Logger
+	obs      *Observer
+	health   *healthBook
+	clock    *clock
+	undated  bool // see Undated
+	failures *failureBook
+	call     repeater        // for the store; writes never carry Run's ctx
+	index    repeater        // for the index, which may be away without harm
+	base     context.Context // the handlers' contexts descend from it; never done
+	holder   string          // start of each Lease.Holder
+	holders  atomic.Uint64
 
 	head    chan struct{} // poked when an earlier head came into the index
 	room    chan struct{} // poked when a slot came free or a claim ended
@@ -64,18 +66,12 @@ type engine struct {
 	stopping  bool // no more starts
 	refusals  map[ID]*refusal
 	strangers map[string]*stranger
+	rests     map[ID]time.Time // store time: back-offs that the store can't date
 
 	settles settleQueue
 	jobs    sync.WaitGroup // handlers
 	claimWG sync.WaitGroup // claims in flight
 	started atomic.Int64
-}
-
-// refusal is an id that the store would not change, or that was in a claim which
-// failed.
-type refusal struct {
-	refused, failed backoff       // apart: a long outage must not make the first refusal after it a grave one
-	until           time.Duration // on the monotonic clock
 }
 
 // stranger is a kind that this process has no handler for.
@@ -88,6 +84,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 	e := &engine{
 		idx: s.idx, store: s.store, handler: s.handler, opt: opt,
 		log: opt.Logger, obs: &s.opt.Observer, health: s.health, clock: c,
+		undated: isUndated(s.store), failures: &s.failures,
 		base: context.WithoutCancel(ctx),
 		// Unique in every run, so that a process that comes back under the same
 		// name never takes the old one's leases for its own.
@@ -97,6 +94,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
+		rests: make(map[ID]time.Time),
 	}
 	e.settles.init()
 	e.call = repeater{
@@ -184,6 +182,11 @@ func (e *engine) addToIndex(entries []Entry) {
 	if e.opt.Horizon > 0 {
 		entries = within(entries, e.clock.now().Add(e.opt.Horizon))
 	}
+	e.putInIndex(entries)
+}
+
+// putInIndex puts entries into the index.
+func (e *engine) putInIndex(entries []Entry) {
 	if len(entries) == 0 {
 		return
 	}

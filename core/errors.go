@@ -19,6 +19,12 @@ var (
 	ErrMoved = errors.New("task is due at another time than expected")
 	// ErrInvalid: an argument breaks a rule; nothing was done for it.
 	ErrInvalid = errors.New("invalid")
+	// ErrUnfinished: Settle of a Done whose row still stands as it was, in a store
+	// where the handler's own step is what completes the task: the handler returned
+	// nil and did not do it. Nothing was changed. The scheduler takes the attempt
+	// for a failure with this error's text, and settles the task again as such.
+	// Stores that complete the task by Settle never return it.
+	ErrUnfinished = errors.New("the handler returned nil, but its step was not done")
 	// ErrBusy: the row is locked by another transaction and is as it was.
 	ErrBusy = errors.New("row is locked by another transaction")
 	// ErrNotMigrated: the store's table isn't there, or not as this version needs

@@ -11,7 +11,7 @@ import (
 // Handler does the work of tasks. What Handle returns decides how the task goes
 // on:
 //
-//   - nil: done.
+//   - nil: done, unless the claim store says [ErrUnfinished].
 //   - an error: a failure. The task is retried after a back-off, or dead when it
 //     has had as many failures as it may ([Task].MaxAttempts).
 //   - [RetryAt]: a failure, retried at a given time.
@@ -48,7 +48,9 @@ type Job struct {
 	// Grant is the proof of the claim. Grant.Token rises with every grant of the
 	// id: pass it on to outside systems that can refuse older ones.
 	Grant Grant
-	// Attempt counts the grants that were not released, this one included.
+	// Attempt counts the grants that were not released, this one included. Where
+	// the claim store doesn't count, it is 1 + Crashes + the failures that this
+	// process has seen.
 	Attempt int
 	// Crashes counts those of them whose lease ran out before they were settled.
 	Crashes int
@@ -65,6 +67,7 @@ type Job struct {
 	standing   time.Time // where the index has the task, as far as is known
 	settling   time.Time // process time since when a settlement is tried
 	lost       bool
+	uncounted  bool // the store doesn't count attempts
 	superseded bool // abandoned, and this process has a newer grant of the id
 }
 

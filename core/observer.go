@@ -8,12 +8,16 @@ import "time"
 type Observer struct {
 	// Claimed: a batch of ids was put to the claim store.
 	Claimed func(ClaimStats)
+	// Refused: the claim store refuses this id, which is set aside for a while;
+	// err is its reason, nil where it gives none.
+	Refused func(id ID, err error)
 	// Started: a handler is about to be called.
 	Started func(job *Job, lateness time.Duration)
 	// Returned: a handler has returned err after took.
 	Returned func(job *Job, took time.Duration, err error)
 	// Settled: the claim store has accepted the settlement (nil), or refused it
-	// for good (ErrLeaseLost, ErrInvalid).
+	// for good (ErrLeaseLost, ErrInvalid), or says that the step was not done
+	// (ErrUnfinished): the settlement of that failure follows.
 	Settled func(s Settlement, err error)
 	// LeaseLost: a job's ctx was cancelled because its lease was lost or ran out.
 	LeaseLost func(job *Job, cause error)
@@ -41,6 +45,12 @@ type ClaimStats struct {
 func (o *Observer) claimed(s ClaimStats) {
 	if o.Claimed != nil {
 		o.Claimed(s)
+	}
+}
+
+func (o *Observer) refused(id ID, err error) {
+	if o.Refused != nil {
+		o.Refused(id, err)
 	}
 }
 

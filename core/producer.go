@@ -46,8 +46,9 @@ type Producer struct {
 	syncing   chan struct{} // full while a call reads the store's clock
 }
 
-// NewProducer returns a Producer on idx and store. A store that is a Claimer
-// only, because the tasks are rows of the user's own, leaves Track.
+// NewProducer returns a Producer on idx and store. On a Claimer that is no Store,
+// as its tasks are rows of the user's own, Track works, and all else fails with
+// ErrInvalid at once.
 func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, error) {
 	if err := checkParts(idx, store); err != nil {
 		return nil, err
@@ -92,6 +93,9 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 // rounded up to the millisecond. An id is unique among live tasks only: one whose
 // task is done, dead or cancelled may be used again, and the new task runs.
 func (p *Producer) Schedule(ctx context.Context, tasks ...Task) error {
+	if _, ok := p.store.(Store); !ok { // before the clock is read
+		return p.keepsNoTasks("schedule")
+	}
 	call, err := p.NewCall(ctx)
 	if err != nil {
 		return fmt.Errorf("dueclaim: schedule: %w", err)
@@ -237,11 +241,14 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 // Track puts tasks that are in the store already into the index: rows that the
 // caller inserted itself, after its transaction was committed. Rows that nobody
 // tracks are found by the next sweep. The error is a *BatchError of invalid
-// items, or the index's: it may be ignored where the sweep's time is soon
+// items (ErrInvalid; an IDChecker is asked too) while all others are tracked, or the index's: it may be ignored where the sweep's time is soon
 // enough.
 func (p *Producer) Track(ctx context.Context, entries ...Entry) error {
 	good := newBatch(entries, func(e Entry) (ID, error) {
 		if err := e.ID.Check(); err != nil {
+			return e.ID, err
+		}
+		if err := p.checkID(e.ID); err != nil {
 			return e.ID, err
 		}
 		return e.ID, CheckDue(e.Due)
@@ -250,6 +257,19 @@ func (p *Producer) Track(ctx context.Context, entries ...Entry) error {
 		good.items[i].Due = CeilMilli(good.items[i].Due)
 	}
 	return wrapOp("track", errors.Join(p.index(ctx, good.items), good.err(nil)))
+}
+
+// checkID asks the store, if it knows more about its ids than ID.Check.
+func (p *Producer) checkID(id ID) error {
+	c, ok := p.store.(IDChecker)
+	if !ok {
+		return nil
+	}
+	err := c.CheckID(id)
+	if err != nil && !errors.Is(err, ErrInvalid) {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return err
 }
 
 // index adds entries within the horizon. After a failure it leaves the index
@@ -309,7 +329,7 @@ func (p *Producer) now(ctx context.Context) (time.Time, error) {
 }
 
 func (p *Producer) keepsNoTasks(op string) error {
-	return fmt.Errorf("dueclaim: %s: %w: the claim store %T keeps no tasks of its own; write the rows yourself and call Track", op, ErrInvalid, p.store)
+	return fmt.Errorf("dueclaim: %s: %w: this claim store (%T) doesn't keep tasks; insert or change the row yourself, then call Track", op, ErrInvalid, p.store)
 }
 
 func checkParts(idx TimeIndex, store Claimer) error {

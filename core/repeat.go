@@ -28,7 +28,7 @@ func answered(err error) bool {
 // isAnswer tells whether err is one of the sentinels that a repeat of the call
 // would not change.
 func isAnswer(err error) bool {
-	for _, s := range []error{ErrExists, ErrLeaseLost, ErrNotPending, ErrMoved, ErrInvalid} {
+	for _, s := range []error{ErrExists, ErrLeaseLost, ErrNotPending, ErrMoved, ErrInvalid, ErrUnfinished} {
 		if errors.Is(err, s) {
 			return true
 		}

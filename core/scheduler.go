@@ -19,6 +19,8 @@ type Scheduler struct {
 	opt     Options
 	health  *healthBook
 	busy    atomic.Bool
+
+	failures failureBook // outlives a Tick
 }
 
 // New returns a Scheduler. It fails with ErrInvalid when a part is nil, an option

@@ -193,7 +193,9 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 		case itemErr == nil:
 			e.obs.settled(item.s, nil)
 			ended = append(ended, item)
-		case errors.Is(itemErr, ErrLeaseLost), errors.Is(itemErr, ErrInvalid):
+		case errors.Is(itemErr, ErrUnfinished) && item.s.Outcome == Done:
+			e.unfinished(item, itemErr)
+		case errors.Is(itemErr, ErrLeaseLost), errors.Is(itemErr, ErrInvalid), errors.Is(itemErr, ErrUnfinished):
 			e.refusedSettlement(item, itemErr)
 		case e.superseded(item.job): // the store would refuse it, if it did answer
 			e.refusedSettlement(item, errors.Join(ErrLeaseLost, itemErr))
@@ -217,6 +219,15 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 		e.mu.Unlock()
 	}
 	return pause
+}
+
+// unfinished settles a job again, as the failure that it is: its handler returned
+// nil and the row stands as it was.
+func (e *engine) unfinished(item settlement, err error) {
+	e.log.Warn("dueclaim: a handler returned nil without having done its step; the attempt failed",
+		"id", string(item.s.Grant.ID), "token", item.s.Grant.Token, "err", err)
+	e.obs.settled(item.s, err)
+	e.settle(item.job, e.outcome(item.job, err, nil))
 }
 
 // superseded tells whether a job was abandoned and its id granted to this process
@@ -272,6 +283,8 @@ func (e *engine) tidy(ended []settlement) {
 			delete(e.hand, id)
 		}
 		e.endAbandoned(item.job)
+		e.failures.note(item.job, item.s)
+		e.rest(item.s.Grant.ID, item.s.Due)
 		at := Entry{ID: item.s.Grant.ID, Due: item.job.standing}
 		if item.s.Due.IsZero() {
 			gone = append(gone, at)

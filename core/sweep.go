@@ -31,6 +31,9 @@ func (e *engine) nearSweep(ctx context.Context) {
 // to be claimed directly. busy: the index fails and there is more to claim, so
 // that the next sweep should come soon.
 func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
+	if e.undated {
+		return false, e.sweepUndated(ctx, inFlight)
+	}
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
 	var rows []Entry
@@ -157,7 +160,7 @@ func (e *engine) sweepHorizon(ctx context.Context) error {
 			return err
 		}
 		last, full := rows[len(rows)-1], len(rows) == horizonPage
-		e.addToIndex(e.notInHand(rows))
+		e.addSwept(e.notInHand(rows), inFlight)
 		if !full {
 			return nil
 		}

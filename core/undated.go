@@ -1,0 +1,116 @@
+package core
+
+import (
+	"context"
+	"maps"
+	"time"
+)
+
+// Undated is an optional capability of a Claimer: its rows can't date every grant
+// or retry, so that one that is being worked on, or backs off after a failure, may
+// look due in the store. The time index alone then keeps workers apart and holds
+// the back-off.
+//
+// Where Undated returns true, sweeps never claim. They add rows that are overdue
+// at a little more than now + [Options].Lease: later than where the index has any
+// row that is held, as Add keeps the earlier time. Rows due later are added at
+// their due times as ever. What that costs:
+//
+//   - A row that was overdue when the index lost it, or that nobody put there,
+//     comes up a lease later. The near sweep finds it among the first 500 overdue
+//     ones, the horizon sweep anywhere.
+//   - With the index away nothing that is overdue runs until it is back. The rows
+//     are safe meanwhile.
+//   - A back-off longer than a lease is known to the index and to the process that
+//     asked for it. A sweep of another process shortens it to about a lease.
+//   - A retry may start up to [Options].Ahead too early.
+//   - Where the index loses an entry whose row is in hand, another process may
+//     come upon it and start a second handler: the store has to see to it that
+//     only one of them has an effect.
+//
+// Undated is asked once, when Run or Tick begins.
+type Undated interface {
+	Undated() bool
+}
+
+func isUndated(store Claimer) bool {
+	u, ok := store.(Undated)
+	return ok && u.Undated()
+}
+
+// sweepUndated is sweepNear for an undated store. It reads a page of what is
+// overdue, unless the index is at work on a backlog, and a page of what is due
+// soon, which overdue rows, all in hand perhaps, must not hide.
+//
+// What is overdue is added again each time: one write of a page at most, which
+// changes nothing where the index has the rows. To remember them instead would
+// put off the repair of an index that is lost meanwhile.
+func (e *engine) sweepUndated(ctx context.Context, inFlight time.Duration) error {
+	now := e.clock.now()
+	e.mu.Lock()
+	backlog := e.offered && !e.idxFailed
+	e.mu.Unlock()
+	edge := CeilMilli(now.Add(e.opt.Ahead + inFlight))
+	var rows []Entry
+	if !backlog {
+		overdue, err := e.waiting(ctx, Entry{}, edge, sweepPage)
+		if err != nil {
+			return err
+		}
+		rows = overdue
+	}
+	soon, err := e.waiting(ctx, Entry{Due: edge}, now.Add(2*e.opt.NearSweep+e.opt.Poll), sweepPage)
+	if err != nil {
+		return err
+	}
+	rows = e.notInHand(append(rows, soon...))
+	e.obs.swept(len(rows), 0)
+	e.addSwept(rows, inFlight)
+	return nil
+}
+
+// addSwept puts rows that a sweep has read, ordered by due time, into the index.
+// It uses up the slice.
+func (e *engine) addSwept(rows []Entry, inFlight time.Duration) {
+	if !e.undated {
+		e.addToIndex(rows)
+		return
+	}
+	// Asked again after the reading: what is about to come due may be taken by
+	// others meanwhile, and must not be brought back from where they moved it.
+	now := e.clock.now()
+	n := len(dueBy(rows, now.Add(e.opt.Ahead+inFlight)))
+	overdue := rows[:n:n]
+	// The margin is for clocks that disagree by what a reading's travel takes.
+	at := CeilMilli(leaseEndInIndex(now.Add(e.opt.Lease + e.margin())))
+	e.mu.Lock()
+	for i := range overdue {
+		overdue[i].Due = at
+		if rest := e.rests[overdue[i].ID]; rest.After(at) {
+			overdue[i].Due = rest
+		}
+	}
+	e.mu.Unlock()
+	e.putInIndex(overdue) // also past the horizon: the row is no later one
+	e.addToIndex(rows[n:])
+}
+
+// rest remembers until when a row that looks overdue is to be left alone, where
+// that is longer than sweeps would leave it anyhow. The caller holds the lock.
+func (e *engine) rest(id ID, until time.Time) {
+	if !e.undated {
+		return
+	}
+	now := e.clock.now()
+	if !until.After(now.Add(e.opt.Lease)) {
+		delete(e.rests, id)
+		return
+	}
+	if len(e.rests) >= 10_000 {
+		maps.DeleteFunc(e.rests, func(_ ID, t time.Time) bool { return !t.After(now) })
+	}
+	if len(e.rests) >= 10_000 {
+		clear(e.rests) // costs a retry that comes too soon
+	}
+	e.rests[id] = until
+}
