@@ -1,0 +1,178 @@
+package sqltable
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// errForeign: nobody but whoever put the row there knows what it is about.
+var errForeign = errors.New("the row is in processing without a lease: other code put it there, and it is left alone")
+
+// Claim is core.Claimer's. A malformed id is Refused with the reason, and never
+// sent.
+func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out := make([]core.Claimed, len(ids))
+	malformed := func(at int, err error) {
+		out[at] = core.Claimed{ID: ids[at], Verdict: core.Refused, Err: err}
+	}
+	step := e.claimWritten
+	if e.mode == claim.Transition {
+		step = e.claimRead
+	}
+	for chunk := range chunks(e, ids, sameID, noBytes, malformed) {
+		if err := step(ctx, conn, chunk, lease, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// claimWritten claims by a conditional change.
+func (e *Engine) claimWritten(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+	cs := e.columns(true)
+	change := e.claimChange(chunk, lease)
+	change.Returning = cs.outs
+	done, err := conn.Change(ctx, change)
+	if err != nil {
+		return err
+	}
+	var rest []core.ID
+	for i, p := range chunk {
+		if row, ok := done.Rows[i]; ok {
+			out[p.at] = e.granted(p.v, e.finish(cs.read(row)), lease)
+		} else {
+			rest = append(rest, p.v)
+		}
+	}
+	found, err := e.byID(ctx, conn, rest, cs)
+	if err != nil {
+		return err
+	}
+	ours, changed := 0, 0
+	for i, p := range chunk {
+		if _, ok := done.Rows[i]; ok {
+			continue
+		}
+		r := found[p.v]
+		if done.Changed != nil && done.Changed[i] {
+			changed++
+		}
+		switch {
+		case e.mode == claim.StatusUpdated && done.Changed[i]:
+			// Meanwhile the user may have changed or deleted the row; it was granted all
+			// the same, and the first heartbeat says so.
+			if r == nil {
+				out[p.at] = claim.Gone(p.v)
+				continue
+			}
+			out[p.at] = e.granted(p.v, r, lease)
+		default:
+			out[p.at] = e.verdict(p.v, r, lease)
+		}
+		if out[p.at].Verdict == core.Granted {
+			ours++
+			out[p.at] = e.counts(out[p.at])
+		}
+	}
+	if e.mode == claim.Full && ours < changed {
+		return errReadBack
+	}
+	return nil
+}
+
+// errReadBack: a proxy that sends reads to a replica would make won claims look
+// lost. (A row that the user changed between the two statements looks the same;
+// the caller's repeat clears it up.)
+var errReadBack = errors.New("the read-back did not see all of the claimed rows: they were changed meanwhile, or a proxy sends reads to a replica, while the primary is needed")
+
+// granted is the verdict for a row that this very call changed.
+func (e *Engine) granted(id core.ID, r *record, lease core.Lease) core.Claimed {
+	r.Status, r.Holder = claim.Running, lease.Holder
+	if e.mode == claim.StatusUpdated {
+		n := e.claimedAt(lease)
+		r.Token, r.LeaseUntil = n, millis(e.table.Updated.Read(n).Add(e.table.LeaseFor))
+	}
+	c := r.Claimed(lease)
+	c.ID = id
+	return e.counts(c)
+}
+
+// counts leaves the counting to core where no column does it.
+func (e *Engine) counts(c core.Claimed) core.Claimed {
+	if e.table.Attempts == "" {
+		c.Attempt, c.Crashes = 0, 0
+	}
+	return c
+}
+
+// claimedAt is the value of Updated that a claim writes in mode StatusUpdated: the
+// lease, which ends LeaseFor later, must reach lease.Until.
+func (e *Engine) claimedAt(lease core.Lease) int64 {
+	return e.table.Updated.AtLeast(lease.Until.Add(-e.table.LeaseFor))
+}
+
+func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
+	t := &e.table
+	lapsed := e.lapsed(lease.Now)
+	if e.mode == claim.Full { // a repeat finds what was granted, it doesn't grant it again
+		lapsed = and(lapsed, Expr{SQL("COALESCE("), Col(t.Holder), SQL(", '') <> "), Text(lease.Holder)})
+	}
+	state := or(and(e.is(t.State.Pending), e.free(lease.DueBy)), lapsed)
+	c := Change{Items: make([]Item, len(chunk)), Exact: e.mode == claim.StatusUpdated}
+	for i, p := range chunk {
+		c.Items[i].ID = p.v
+	}
+	c.Set = append(c.Set, Assign{t.State.Name, Expr{Value{t.State.Processing}}})
+	if e.mode == claim.Full {
+		c.Guard = and(state, e.dueBy(lease.DueBy), e.where())
+		// By the clock, so that it rises also when a row is deleted and its id used again.
+		ms := lease.Now.UnixMilli()
+		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Int(ms), SQL(" THEN "), Col(t.Token), SQL(" + 1 ELSE "), Int(ms), SQL(" END")})
+		c.Set = append(c.Set,
+			Assign{t.Token, token},
+			Assign{t.Holder, Expr{Text(lease.Holder)}},
+			Assign{t.Lease.Name, Expr{Time{t.Lease, t.Lease.AtLeast(lease.Until)}}},
+		)
+		c.Set = append(c.Set, e.touch(lease.DueBy)...)
+	} else {
+		n := e.claimedAt(lease)
+		u := Expr{Col(t.Updated.Name)}
+		older := brackets(join(u, Expr{SQL(" IS NULL OR ")}, u, Expr{SQL(" < "), Time{t.Updated, n}}))
+		c.Guard = and(state, e.dueBy(lease.DueBy), older, e.where())
+		c.Set = append(c.Set, Assign{t.Updated.Name, Expr{Time{t.Updated, n}}})
+	}
+	if t.Attempts != "" {
+		c.Set = append(c.Set, Assign{t.Attempts, counted(t.Attempts, " + 1")})
+	}
+	if t.Crashes != "" {
+		crashed := join(Expr{SQL(" + CASE WHEN ")}, e.is(t.State.Processing), Expr{SQL(" THEN 1 ELSE 0 END")})
+		c.Set = append(c.Set, Assign{t.Crashes, join(counted(t.Crashes, ""), crashed)})
+	}
+	return c
+}
+
+// claimRead grants whatever stands in the state that the step starts from.
+func (e *Engine) claimRead(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+	found, err := e.byID(ctx, conn, idsOf(chunk, sameID), e.columns(true))
+	if err != nil {
+		return err
+	}
+	for _, p := range chunk {
+		c := e.verdict(p.v, found[p.v], lease)
+		if c.Verdict == core.Refused && c.Err == nil { // pending and due
+			r := found[p.v]
+			r.Status, r.Holder, r.Token = claim.Running, lease.Holder, lease.DueBy.UnixMilli()
+			r.LeaseUntil = millis(lease.Until)
+			c = r.Claimed(lease)
+			c.Attempt = 0
+		}
+		out[p.at] = c
+	}
+	return nil
+}

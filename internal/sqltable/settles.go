@@ -1,0 +1,209 @@
+package sqltable
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+)
+
+func settlementID(s core.Settlement) core.ID { return s.Grant.ID }
+
+func settlementBytes(s core.Settlement) int { return len(s.Grant.Holder) + len(s.Err) + 48 }
+
+// Settle is core.Claimer's, on the pool or in a user's transaction. In mode
+// Transition a Done whose row still stands where it was fails with
+// core.ErrUnfinished.
+func (e *Engine) Settle(ctx context.Context, conn Conn, now time.Time, settlements []core.Settlement) error {
+	var failed failures
+	var good []place[core.Settlement]
+	for i, s := range settlements {
+		if s.Outcome < core.Done || s.Outcome > core.Released {
+			failed.add(i, s.Grant.ID, core.ErrInvalid)
+			continue
+		}
+		if s.Outcome == core.DeadLetter && e.table.State.Dead.IsZero() {
+			s.Outcome, s.Due = core.Retry, core.CeilMilli(now.Add(claim.DeadPause))
+		}
+		good = append(good, place[core.Settlement]{i, s})
+	}
+	step := e.settleFull
+	switch e.mode {
+	case claim.StatusUpdated:
+		step = e.settleUpdated
+	case claim.Transition:
+		step = e.settleRead
+	}
+	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
+		group := slices.DeleteFunc(slices.Clone(good), func(p place[core.Settlement]) bool { return p.v.Outcome != outcome })
+		id := func(p place[core.Settlement]) core.ID { return p.v.Grant.ID }
+		malformed := func(at int, _ error) { failed.add(group[at].at, id(group[at]), core.ErrLeaseLost) }
+		size := func(p place[core.Settlement]) int { return settlementBytes(p.v) }
+		for chunk := range chunks(e, group, id, size, malformed) {
+			part := make([]place[core.Settlement], len(chunk))
+			for i, p := range chunk {
+				part[i] = p.v
+			}
+			if err := step(ctx, conn, outcome, part, now, &failed); err != nil {
+				return err
+			}
+		}
+	}
+	return failed.err()
+}
+
+// ended is the state that an outcome leads to.
+func (e *Engine) ended(outcome core.Outcome) claim.Value {
+	switch outcome {
+	case core.Done:
+		return e.table.State.Done
+	case core.DeadLetter:
+		return e.table.State.Dead
+	default:
+		return e.table.State.Pending
+	}
+}
+
+// ending sets what an outcome sets in both modes that write.
+func (e *Engine) ending(outcome core.Outcome, fields []Field) ([]Assign, []Field) {
+	t := &e.table
+	set := []Assign{{t.State.Name, Expr{Value{e.ended(outcome)}}}}
+	if t.LastError != "" && (outcome == core.Retry || outcome == core.DeadLetter) {
+		set, fields = append(set, Assign{t.LastError, Expr{ItemField(FieldErr)}}), append(fields, FieldErr)
+	}
+	if t.Due.Written() && outcome == core.Retry {
+		set, fields = append(set, Assign{t.Due.Column.Name, Expr{ItemField(FieldDue)}}), append(fields, FieldDue)
+	}
+	if t.Attempts != "" && outcome == core.Released {
+		set = append(set, Assign{t.Attempts, counted(t.Attempts, " - 1")})
+	}
+	return set, fields
+}
+
+// item is a settlement's Item.
+func (e *Engine) item(s core.Settlement) Item {
+	it := Item{ID: s.Grant.ID, Token: s.Grant.Token, Holder: s.Grant.Holder, Err: s.Err}
+	if e.table.Due.Written() {
+		it.Due = e.table.Due.Column.AtLeast(s.Due)
+	}
+	if e.mode == claim.Full {
+		it.Lease = e.table.Lease.AtLeast(s.Due)
+	}
+	return it
+}
+
+func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+	t := &e.table
+	c := Change{Items: make([]Item, len(chunk)), Guard: e.held()}
+	c.Set, c.Fields = e.ending(outcome, []Field{FieldToken, FieldHolder})
+	c.Set = append(c.Set, e.touch(now)...)
+	if outcome == core.Released || outcome == core.Retry && !t.Due.Written() { // until then it backs off
+		c.Set, c.Fields = append(c.Set, Assign{t.Lease.Name, Expr{ItemField(FieldLease)}}), append(c.Fields, FieldLease)
+	} else {
+		c.Set = append(c.Set, Assign{t.Lease.Name, Expr{SQL("NULL")}})
+	}
+	for i, p := range chunk {
+		c.Items[i] = e.item(p.v)
+	}
+	done, err := conn.Change(ctx, c)
+	if err != nil {
+		return err
+	}
+	return e.unsettled(ctx, conn, chunk, done, func(p place[core.Settlement], r *record) {
+		failed.add(p.at, p.v.Grant.ID, r.Settled(p.v.Grant))
+	})
+}
+
+// unsettled is unchanged for settlements.
+func (e *Engine) unsettled(ctx context.Context, conn Conn, chunk []place[core.Settlement], done Changes, why func(place[core.Settlement], *record)) error {
+	grants := make([]place[core.Grant], len(chunk))
+	for i, p := range chunk {
+		grants[i] = place[core.Grant]{i, p.v.Grant}
+	}
+	return e.unchanged(ctx, conn, grants, grantID, done, func(p place[core.Grant], r *record) { why(chunk[p.at], r) })
+}
+
+func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+	t := &e.table
+	c := Change{Exact: true}
+	c.Set, c.Fields = e.ending(outcome, []Field{FieldFence, FieldUpdated})
+	c.Set = append(c.Set, Assign{t.Updated.Name, Expr{ItemField(FieldUpdated)}})
+	c.Guard = and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where())
+	n := t.Updated.AtLeast(now)
+	writes := make([]int64, len(chunk))
+	var owner []int // the place in chunk of each item
+	for i, p := range chunk {
+		it := e.item(p.v)
+		held := e.fences.held(p.v.Grant)
+		it.Updated = max(n, next(t.Updated, slices.Max(held))) // it rises with every change
+		writes[i] = it.Updated
+		for _, fence := range held {
+			it.Fence = fence
+			c.Items = append(c.Items, it)
+			owner = append(owner, i)
+		}
+		e.fences.note(p.v.Grant, now, func(x *fence) {
+			if e.may(x.held, it.Updated) {
+				x.settled = append(x.settled, it.Updated)
+			}
+		})
+	}
+	done, err := conn.Change(ctx, c)
+	if err != nil {
+		return err
+	}
+	moved := Changes{Changed: make([]bool, len(chunk))}
+	for k, changed := range done.Changed {
+		if changed {
+			moved.Changed[owner[k]] = true
+		}
+	}
+	for i, p := range chunk { // now it is known
+		e.fences.note(p.v.Grant, now, func(x *fence) {
+			x.settled = slices.DeleteFunc(x.settled, func(n int64) bool { return n == writes[i] })
+			if moved.Changed[i] {
+				x.settled = []int64{writes[i]}
+			}
+		})
+	}
+	status := e.status(e.ended(outcome).Column())
+	return e.unsettled(ctx, conn, chunk, moved, func(p place[core.Settlement], r *record) {
+		err := core.ErrLeaseLost
+		switch {
+		case r.Status == status && e.fences.settled(p.v.Grant, r.updated):
+			err = nil // by an earlier try, whose reply was lost
+		case e.stillHeld(p.v.Grant, r) == nil:
+			err = core.ErrBusy // the row was locked
+		default:
+			e.fences.forget(p.v.Grant)
+		}
+		failed.add(p.at, p.v.Grant.ID, err)
+	})
+}
+
+// settleRead looks whether the step was done. What was not is the next handler's.
+func (e *Engine) settleRead(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+	switch outcome {
+	case core.Retry, core.Released:
+		return nil
+	case core.DeadLetter:
+		c := Change{Items: make([]Item, len(chunk)), Guard: and(e.is(e.table.State.Pending), e.where()), Exact: true}
+		c.Set = append([]Assign{{e.table.State.Name, Expr{Value{e.table.State.Dead}}}}, e.touch(now)...)
+		for i, p := range chunk {
+			c.Items[i].ID = p.v.Grant.ID
+		}
+		_, err := conn.Change(ctx, c)
+		return err
+	}
+	none := Changes{Changed: make([]bool, len(chunk))}
+	return e.unsettled(ctx, conn, chunk, none, func(p place[core.Settlement], r *record) {
+		// A row that the user has put off meanwhile is the next sweep's.
+		if r.Status == claim.Pending && !r.dueNull && r.Due <= now.UnixMilli() {
+			err := fmt.Errorf("%w: the handler returned nil, but the row is still in %s: make the step with Transition", core.ErrUnfinished, e.table.State.Pending)
+			failed.add(p.at, p.v.Grant.ID, err)
+		}
+	})
+}
