@@ -23,9 +23,10 @@ type (
 	Col string
 	// Value is a fixed value of the table's description.
 	Value struct{ V claim.Value }
-	// Text is a character string; Int an integer of 64 bits.
+	// Text is a character string.
 	Text string
-	Int  int64
+	// Int is an integer of 64 bits.
+	Int int64
 	// Time is a value of a time column: its integer, or for DateTime and Timestamp
 	// Column.Text(N).
 	Time struct {

@@ -10,8 +10,6 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-func settlementID(s core.Settlement) core.ID { return s.Grant.ID }
-
 func settlementBytes(s core.Settlement) int { return len(s.Grant.Holder) + len(s.Err) + 48 }
 
 // Settle is core.Claimer's, on the pool or in a user's transaction. In mode
@@ -133,7 +131,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 	c.Set = append(c.Set, Assign{t.Updated.Name, Expr{ItemField(FieldUpdated)}})
 	c.Guard = and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where())
 	n := t.Updated.AtLeast(now)
-	writes := make([]int64, len(chunk))
+	writes, before := make([]int64, len(chunk)), make([][]int64, len(chunk))
 	var owner []int // the place in chunk of each item
 	for i, p := range chunk {
 		it := e.item(p.v)
@@ -146,6 +144,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 			owner = append(owner, i)
 		}
 		e.fences.note(p.v.Grant, now, func(x *fence) {
+			before[i] = slices.Clone(x.settled)
 			if e.may(x.held, it.Updated) {
 				x.settled = append(x.settled, it.Updated)
 			}
@@ -163,8 +162,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 	}
 	for i, p := range chunk { // now it is known
 		e.fences.note(p.v.Grant, now, func(x *fence) {
-			x.settled = slices.DeleteFunc(x.settled, func(n int64) bool { return n == writes[i] })
-			if moved.Changed[i] {
+			if x.settled = before[i]; moved.Changed[i] {
 				x.settled = []int64{writes[i]}
 			}
 		})
