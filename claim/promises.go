@@ -16,18 +16,22 @@ func (t Table) Promises() Findings {
 	case Full:
 		keeps("one-holder", "one holder for each id and token; the token rises with every grant; an older holder's late write is refused")
 		keeps("lost-reply", "a claim or settlement whose reply was lost is recognised when it is repeated")
-		if t.Due.Written() {
-			keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
+		if !t.Due.Written() {
+			weaker("retry-hidden", "a row that backs off is held until then: sweeps see it when that is over", "")
 		} else {
-			keeps("retry-dated", "a retry's due time is kept as the end of the lease of a pending row; sweeps see the row when that is over")
+			weaker("release-due", "a row that is given back is due at the new time, from which lateness counts then", "")
 		}
-		keeps("release-dated", "a row that is given back keeps its due time; until when it is left alone is kept as the end of a lease")
+		keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
 	case StatusUpdated:
 		keeps("one-holder", "one holder at a time; the exact "+t.Updated.Name+" that a claim or heartbeat wrote is the fence, and rises with each")
 		weaker("fence", fmt.Sprintf("a row is claimed again at the earliest %s after its last change; statements of the user's that write %s end the grant", t.Updated.Step(), t.Updated.Name), toFull)
-		weaker("retry-undated", "a retry goes back to pending and only the index holds its back-off; sweeps add overdue rows to the index a lease later and never claim", toFull)
+		if t.Dated() {
+			keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
+		} else {
+			weaker("retry-undated", "a retry goes back to pending and only the index holds its back-off; sweeps add overdue rows to the index a lease later and never claim", toFull)
+		}
 		weaker("lost-reply", "a claim whose reply was lost can't be told from a lost race: the row waits for the end of its lease", toFull)
-		weaker("repeat", "a settlement that is repeated after its success, or through another Table, answers core.ErrLeaseLost", toFull)
+		weaker("repeat", "a settlement that is repeated a minute after its success, or through another Table, answers core.ErrLeaseLost", toFull)
 	case Transition:
 		keeps("effects-once", "the step and the writes in its transaction happen exactly once")
 		weaker("no-lease", "nothing marks a row as taken: the index keeps workers apart, and a handler may be started more than once", "give the table a state for processing")

@@ -27,8 +27,8 @@ type Table struct {
 
 	// Token, Holder and Lease are the columns of a grant: an integer of 64 bits,
 	// text of at least 64 ASCII characters, and the end of the lease. All three make
-	// the mode Full. Lease must allow Null, which stands for no lease; in a pending
-	// row it is the time until which a back-off lasts.
+	// the mode Full. Lease must allow Null, which stands for no lease; where Due.Column
+	// isn't set it is also the time until which a pending row backs off.
 	Token, Holder string
 	Lease         TimeColumn
 
@@ -88,7 +88,7 @@ const DeadPause = time.Hour
 // DueTime says when a pending row is due: what Column holds, or what Base holds
 // plus After.
 type DueTime struct {
-	// Column holds the due time. A retry writes it. Null: never due.
+	// Column holds the due time. A retry and a release write it. Null: never due.
 	Column TimeColumn
 	// Base is a column of the user's that is only read, such as created_at; the row
 	// is due After later. Null: never due.
@@ -141,6 +141,12 @@ func (t Table) Mode() Mode {
 	default:
 		return StatusUpdated
 	}
+}
+
+// Dated tells whether the row says when a retry is due. Where it doesn't, only
+// the index holds back-offs, and sweeps never claim; see core.Undated.
+func (t Table) Dated() bool {
+	return t.Mode() == Full || t.Mode() == StatusUpdated && t.Due.Written()
 }
 
 // base tells whether the due time is computed from a column that is only read.

@@ -33,7 +33,7 @@ func New(table claim.Table, limits Limits, fold bool) *Engine {
 }
 
 // Undated implements core.Undated.
-func (e *Engine) Undated() bool { return e.mode != claim.Full }
+func (e *Engine) Undated() bool { return !e.table.Dated() }
 
 // CheckID implements core.IDChecker.
 func (e *Engine) CheckID(id core.ID) error { return e.table.ID.Kind.Check(id) }

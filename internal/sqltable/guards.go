@@ -60,9 +60,13 @@ func before(c claim.TimeColumn, t time.Time) Expr {
 	return Expr{Col(c.Name), SQL(" < "), Time{c, c.AtLeast(t)}}
 }
 
+// rests tells whether a pending row backs off until the end of its lease: in mode
+// Full, where a retry can't write the due time.
+func (e *Engine) rests() bool { return e.mode == claim.Full && !e.table.Due.Written() }
+
 // free holds for a pending row that doesn't back off at t.
 func (e *Engine) free(t time.Time) Expr {
-	if e.mode != claim.Full {
+	if !e.rests() {
 		return nil
 	}
 	c := e.table.Lease

@@ -95,7 +95,7 @@ func (e *Engine) finish(r *record) *record {
 	if e.table.Kind == "" {
 		r.Kind = e.table.FixedKind
 	}
-	if e.mode == claim.StatusUpdated && r.Status != claim.Running {
+	if r.Status != claim.Running && !e.rests() {
 		r.LeaseUntil = 0
 	}
 	return r

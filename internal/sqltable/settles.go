@@ -72,7 +72,7 @@ func (e *Engine) ending(outcome core.Outcome, fields []Field) ([]Assign, []Field
 	if t.LastError != "" && (outcome == core.Retry || outcome == core.DeadLetter) {
 		set, fields = append(set, Assign{t.LastError, Expr{ItemField(FieldErr)}}), append(fields, FieldErr)
 	}
-	if t.Due.Written() && outcome == core.Retry {
+	if t.Due.Written() && (outcome == core.Retry || outcome == core.Released) {
 		set, fields = append(set, Assign{t.Due.Column.Name, Expr{ItemField(FieldDue)}}), append(fields, FieldDue)
 	}
 	if t.Attempts != "" && outcome == core.Released {
@@ -98,7 +98,7 @@ func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome
 	c := Change{Items: make([]Item, len(chunk)), Guard: e.held()}
 	c.Set, c.Fields = e.ending(outcome, []Field{FieldToken, FieldHolder})
 	c.Set = append(c.Set, e.touch(now)...)
-	if outcome == core.Released || outcome == core.Retry && !t.Due.Written() { // until then it backs off
+	if e.rests() && (outcome == core.Retry || outcome == core.Released) { // until then
 		c.Set, c.Fields = append(c.Set, Assign{t.Lease.Name, Expr{ItemField(FieldLease)}}), append(c.Fields, FieldLease)
 	} else {
 		c.Set = append(c.Set, Assign{t.Lease.Name, Expr{SQL("NULL")}})
