@@ -22,6 +22,16 @@ var claimBasics = []testCase[*claimEnv]{
 		},
 	},
 	{
+		name: "contract/provides-dates",
+		rule: "A claimer says that it is undated where it is declared, and only there.",
+		run: func(e *claimEnv) {
+			for _, c := range e.handles(2) {
+				u, ok := c.(core.Undated)
+				assert.Equal(e, e.provides.Undated, ok && u.Undated(), "Provides.Undated against what the handle says")
+			}
+		},
+	},
+	{
 		name: "contract/empty-batch",
 		rule: "An empty slice is a no-op that returns nil.",
 		run: func(e *claimEnv) {

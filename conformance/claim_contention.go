@@ -127,7 +127,7 @@ var claimContention = []testCase[*claimEnv]{
 			assert.Len(e, e.waiting(at(1)), workers*each, "all wait again")
 			for w := range workers {
 				for _, c := range e.grantAll(e.lease(at(1)), mine[w]...) {
-					assert.Equal(e, 3, c.Attempt, "Attempt of %q after two retries", c.ID)
+					assert.Equal(e, e.attempt(3), c.Attempt, "Attempt of %q after two retries", c.ID)
 				}
 			}
 		},

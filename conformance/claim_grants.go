@@ -15,14 +15,14 @@ var claimGrants = []testCase[*claimEnv]{
 		name: "claim/granted",
 		rule: "A pending task that is due is granted, with its task as it was stored, the lease's end, attempt 1 and no crash.",
 		run: func(e *claimEnv) {
-			want := task("a", base)
-			e.put(want)
+			want := e.kept(task("a", base))
+			e.put(task("a", base))
 			lease := e.lease(at(5))
 			got := e.grant(lease, "a")
 			e.wantTime(base, got.Task.Due, "Task.Due")
 			got.Task.Due = want.Due
 			assert.Equal(e, want, got.Task, "Task")
-			assert.Equal(e, 1, got.Attempt, "Attempt")
+			assert.Equal(e, e.attempt(1), got.Attempt, "Attempt")
 			assert.Equal(e, 0, got.Crashes, "Crashes")
 			assert.Positive(e, got.Grant.Token, "Token")
 			e.wantWaiting(at(5), "a granted task")
@@ -53,7 +53,7 @@ var claimGrants = []testCase[*claimEnv]{
 			}
 			e.put(list...)
 			for i, got := range e.grantAll(e.lease(base), ids...) {
-				want := list[i]
+				want := e.kept(list[i])
 				assert.Equal(e, want.Kind, got.Task.Kind, "Kind of %q", want.ID)
 				assert.Equal(e, want.MaxAttempts, got.Task.MaxAttempts, "MaxAttempts of %q", want.ID)
 				assert.True(e, bytes.Equal(want.Payload, got.Task.Payload), "Payload of %q: got %d bytes, want the %d that were stored", want.ID, len(got.Task.Payload), len(want.Payload))
@@ -122,7 +122,7 @@ var claimGrants = []testCase[*claimEnv]{
 			e.wantVerdict(got[1], core.NotDue, at(1001), "due a millisecond after DueBy")
 			e.wantWaiting(at(1000), "b", core.Entry{ID: "b", Due: at(1001)})
 			again := e.grant(e.lease(at(1001)), "b")
-			assert.Equal(e, 1, again.Attempt, "Attempt: a NotDue is none")
+			assert.Equal(e, e.attempt(1), again.Attempt, "Attempt: a NotDue is none")
 		},
 	},
 	{

@@ -100,7 +100,7 @@ func (e *claimEnv) claimsApart(n *claimEnv, round string) {
 	}
 	n.settle(at(3), settlements...)
 	for _, c := range n.grantAll(e.lease(at(80)), held...) {
-		assert.Equal(e, 2, c.Attempt, "Attempt of %q in the other queue after a Retry", c.ID)
+		assert.Equal(e, e.attempt(2), c.Attempt, "Attempt of %q in the other queue after a Retry", c.ID)
 		assert.Equal(e, 0, c.Crashes, "Crashes of %q in the other queue", c.ID)
 	}
 	e.wantWaitingOf(round, at(4), "this queue in the end", pending, core.Entry{ID: held[3], Due: at(70)}, core.Entry{ID: held[1], Due: at(70)})

@@ -36,7 +36,7 @@ var claimSettles = []testCase[*claimEnv]{
 			e.wantVerdict(e.claim(e.peer, e.lease(at(4999)), "a")[0], core.NotDue, at(5000), "a millisecond early")
 			again := e.grant(e.lease(at(5000)), "a")
 			e.wantTime(at(5000), again.Task.Due, "Task.Due")
-			assert.Equal(e, 2, again.Attempt, "Attempt")
+			assert.Equal(e, e.attempt(2), again.Attempt, "Attempt")
 			assert.Equal(e, 0, again.Crashes, "Crashes")
 			assert.Equal(e, "payload of a", string(again.Task.Payload), "Payload")
 		},
@@ -52,7 +52,7 @@ var claimSettles = []testCase[*claimEnv]{
 			e.wantVerdict(e.claim(e.peer, e.lease(at(4999)), "a")[0], core.NotDue, at(5000), "a millisecond early")
 			again := e.grant(e.lease(at(5000)), "a")
 			e.wantTime(base, again.Task.Due, "Task.Due")
-			assert.Equal(e, 1, again.Attempt, "Attempt")
+			assert.Equal(e, e.attempt(1), again.Attempt, "Attempt")
 			assert.Equal(e, 0, again.Crashes, "Crashes")
 		},
 	},
@@ -102,7 +102,7 @@ var claimSettles = []testCase[*claimEnv]{
 				e.settle(at(14), core.Settlement{Grant: now.Grant, Outcome: core.Retry, Due: at(20)})
 				e.wantRefusals(e.c.Settle(e.ctx, at(15), []core.Settlement{stale}), want, outcome.String()+" after the newest settled")
 				last := e.grant(e.lease(at(20)), id)
-				assert.Equal(e, 3, last.Attempt, "Attempt of %q", id)
+				assert.Equal(e, e.attempt(3), last.Attempt, "Attempt of %q", id)
 				e.settle(at(21), core.Settlement{Grant: last.Grant, Outcome: core.Done})
 				e.wantRefusals(e.c.Settle(e.ctx, at(22), []core.Settlement{stale}), want, outcome.String()+" after it is done")
 			}
@@ -189,9 +189,9 @@ var claimSettleRepeats = []testCase[*claimEnv]{
 				case core.DeadLetter:
 					e.wantVerdict(got, core.Gone, time.Time{}, "settled three times")
 				case core.Retry:
-					assert.Equal(e, 3, got.Attempt, "Attempt after Retry, sent three times")
+					assert.Equal(e, e.attempt(3), got.Attempt, "Attempt after Retry, sent three times")
 				case core.Released:
-					assert.Equal(e, 2, got.Attempt, "Attempt after Released, sent three times")
+					assert.Equal(e, e.attempt(2), got.Attempt, "Attempt after Released, sent three times")
 				}
 			}
 		},
@@ -257,7 +257,7 @@ var claimSettleRepeats = []testCase[*claimEnv]{
 						e.wantVerdict(got, core.NotDue, at(5), "after the first")
 						again := e.grant(e.lease(at(5)), id)
 						want := map[core.Outcome]int{core.Retry: 2, core.Released: 1}[first]
-						assert.Equal(e, want, again.Attempt, "Attempt of %q", id)
+						assert.Equal(e, e.attempt(want), again.Attempt, "Attempt of %q", id)
 					} else {
 						e.wantVerdict(got, core.Gone, time.Time{}, "after the first")
 					}

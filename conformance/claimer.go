@@ -43,6 +43,10 @@ type Claimer struct {
 	// Skip maps the name of a case (group/what) to the reason why this claimer
 	// can't keep its rule. A name that no case has fails.
 	Skip map[string]string
+	// Weaker maps the name of a case to the reason why this claimer, by its promises,
+	// doesn't keep the rule, or not all of it. The case is run and must fail: a
+	// weaker promise is declared, or it is a bug.
+	Weaker map[string]string
 }
 
 // ClaimerProvides declares a claimer's optional capabilities.
@@ -51,17 +55,27 @@ type ClaimerProvides struct {
 	// KeepsFinished: the row of a done task stays for a while, so that a repeated
 	// Settle finds it.
 	KeepsFinished bool
+	// OwnRows: the rows are the user's own and have no place for Task.Meta and
+	// Task.MaxAttempts, which are empty and 0.
+	OwnRows bool
+	// Undated: core.Undated is there and says true.
+	Undated bool
+	// Uncounted: the store doesn't count grants: Attempt is 0 in each answer.
+	Uncounted bool
 }
 
 // TestClaimer runs every case for a Claimer as a subtest of t.
 func TestClaimer(t *testing.T, claimer Claimer) {
 	t.Helper()
-	testClaimer(t, claimer, newSettings(claimer.provides(), claimer.Skip))
+	s := newSettings(claimer.provides(), claimer.Skip)
+	s.weaker = claimer.Weaker
+	testClaimer(t, claimer, s)
 }
 
 func (x Claimer) provides() map[string]bool {
 	return map[string]bool{
 		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished,
+		"Undated": x.Provides.Undated, "Uncounted": x.Provides.Uncounted,
 		"Lock": x.Lock != nil, "Break": x.Break != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
@@ -143,6 +157,22 @@ func task(id core.ID, due time.Time) core.Task {
 	}
 }
 
+// kept is what the claimer keeps of a task.
+func (e *claimEnv) kept(t core.Task) core.Task {
+	if e.provides.OwnRows {
+		t.Meta, t.MaxAttempts = nil, 0
+	}
+	return t
+}
+
+// attempt is what Attempt is where the grant is the nth that counts.
+func (e *claimEnv) attempt(n int) int {
+	if e.provides.Uncounted {
+		return 0
+	}
+	return n
+}
+
 func tasks(ids []core.ID, due time.Time) []core.Task {
 	list := make([]core.Task, len(ids))
 	for i, id := range ids {
@@ -183,7 +213,11 @@ func (e *claimEnv) wantForm(got []core.Claimed, lease core.Lease, ids []core.ID)
 		if c.Verdict == core.Granted {
 			require.Equal(e, core.Grant{ID: ids[i], Token: c.Grant.Token, Holder: lease.Holder}, c.Grant, "Grant")
 			require.Equal(e, ids[i], c.Task.ID, "Task.ID")
-			require.GreaterOrEqual(e, c.Attempt, 1, "Attempt counts this grant too")
+			if e.provides.Uncounted {
+				require.Zero(e, c.Attempt, "Attempt of a store that doesn't count")
+			} else {
+				require.GreaterOrEqual(e, c.Attempt, 1, "Attempt counts this grant too")
+			}
 		}
 	}
 }

@@ -21,6 +21,9 @@ const hanging = 60 * time.Second
 // patience bounds the wait for something that a correct backend does at once.
 const patience = 10 * time.Second
 
+// weakerPatience is the patience with a case that is to fail.
+const weakerPatience = 300 * time.Millisecond
+
 // testCase is one rule and the code that checks it against an environment E.
 type testCase[E any] struct {
 	name string // group/what, unique in its suite
@@ -35,6 +38,7 @@ type testCase[E any] struct {
 type settings struct {
 	provides map[string]bool
 	skip     map[string]string
+	weaker   map[string]string // cases that must fail, with the reason
 	patience time.Duration
 	watchdog time.Duration
 	// only, where it isn't nil, chooses the cases to run.
@@ -61,12 +65,16 @@ func (s settings) checkSkip(t *testing.T, known []string) {
 }
 
 func (s settings) skips(known []string) error {
+	return errors.Join(excepts("Skip", s.skip, known), excepts("Weaker", s.weaker, known))
+}
+
+func excepts(field string, cases map[string]string, known []string) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(s.skip)) {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("the field Skip names an unknown case %q; the cases are:\n  %s", name, strings.Join(known, "\n  ")))
-		} else if s.skip[name] == "" {
-			errs = append(errs, fmt.Errorf("the case %q in Skip has no reason", name))
+			errs = append(errs, fmt.Errorf("the field %s names an unknown case %q; the cases are:\n  %s", field, name, strings.Join(known, "\n  ")))
+		} else if cases[name] == "" {
+			errs = append(errs, fmt.Errorf("the case %q in %s has no reason", name, field))
 		}
 	}
 	return errors.Join(errs...)
@@ -121,11 +129,34 @@ func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *
 				t.Attr("dueclaim.skip", why)
 				t.Skip(why)
 			}
+			if why := s.weaker[tc.name]; why != "" {
+				t.Attr("dueclaim.weaker", why)
+				if fault := s.mustFail(t, why, func(s settings) string { return runCase(t, s, tc, env) }); fault != "" {
+					s.report(t, tc.name, fault)
+				}
+				return
+			}
 			if failure := runCase(t, s, tc, env); failure != "" {
 				s.report(t, tc.name, failure)
 			}
 		})
 	}
+}
+
+// mustFail runs a case that was declared weaker and returns what is wrong with the
+// declaration, "" for nothing. It fails in the case's own words: neither a panic
+// nor a hang is a weaker promise.
+func (s settings) mustFail(t *testing.T, why string, run func(settings) string) string {
+	s.patience = min(s.patience, weakerPatience)
+	failure := run(s)
+	switch {
+	case failure == "":
+		return fmt.Sprintf("declared as weaker (%s), but it passed: take it out of the field Weaker", why)
+	case strings.Contains(failure, "\npanic: "), strings.Contains(failure, "\nthe case hangs"):
+		return failure
+	}
+	t.Logf("weaker, as declared (%s): %s", why, failure)
+	return ""
 }
 
 // runCase runs the case in a goroutine of its own, so that a hanging one can be
