@@ -24,9 +24,9 @@ import (
 //   - A back-off longer than a lease is known to the index and to the process that
 //     asked for it. A sweep of another process shortens it to about a lease.
 //   - A retry may start up to [Options].Ahead too early.
-//   - Where the index loses an entry whose row is in hand, another process may
-//     come upon it and start a second handler: the store has to see to it that
-//     only one of them has an effect.
+//   - Where the index loses an entry whose row is in hand, or misses that its lease
+//     was extended, another process may come upon it and start a second handler:
+//     the store has to see to it that only one of them has an effect.
 //
 // Undated is asked once, when Run or Tick begins.
 type Undated interface {
