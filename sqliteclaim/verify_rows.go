@@ -1,0 +1,121 @@
+package sqliteclaim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/claim"
+)
+
+// sampleRows is how many rows at each end of the table Verify looks at.
+const sampleRows = 500
+
+// secondsBelow parts seconds from milliseconds: as seconds it is the year 5138, as
+// milliseconds March 1973.
+const secondsBelow = 100_000_000_000
+
+// rows looks at some rows' ids and times, as a column may hold anything.
+func (v *verification) rows(ctx context.Context) error {
+	if c, ok := v.d.column(v.t.ID.Name); ok {
+		if err := v.sampleIDs(ctx, c.name); err != nil {
+			return err
+		}
+	}
+	for _, part := range v.t.Columns() {
+		c, ok := v.d.column(part.Name)
+		if !ok || part.Time == nil {
+			continue
+		}
+		if err := v.sampleTimes(ctx, part.Role, c.name, *part.Time); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verification) sampleIDs(ctx context.Context, name string) error {
+	var good string
+	var args []any
+	switch v.t.ID.Kind {
+	case claim.TextID:
+		good = "typeof(value) = 'text'"
+	case claim.IntegerID:
+		good = "typeof(value) = 'integer'"
+	case claim.UUIDID:
+		good = "typeof(value) = 'text' AND value GLOB ?2"
+		hex := func(n int) string { return strings.Repeat("[0-9a-f]", n) }
+		args = append(args, hex(8)+"-"+hex(4)+"-"+hex(4)+"-"+hex(4)+"-"+hex(12))
+	case claim.BinaryUUIDID:
+		good = "typeof(value) = 'blob' AND length(value) = 16"
+	}
+	s, err := v.sample(ctx, name, good, args...)
+	if err == nil && s.bad > 0 {
+		v.fs.Add(claim.Warning, "id-form", name, fmt.Sprintf("%s hold an id that is no %s as it should be written, such as %s: those rows are never claimed", s, v.t.ID.Kind, s.example), "")
+	}
+	return err
+}
+
+func (v *verification) sampleTimes(ctx context.Context, role, name string, c claim.TimeColumn) error {
+	var good, why string
+	var args []any
+	switch c.Kind {
+	case claim.UnixMilli:
+		good = "typeof(value) = 'integer' AND (value <= 0 OR value >= ?2)"
+		args = []any{secondsBelow}
+		why = "milliseconds since 1970 as an integer"
+	case claim.UnixSecond:
+		good = "typeof(value) = 'integer' AND value < ?2"
+		args = []any{secondsBelow}
+		why = "seconds since 1970 as an integer"
+	default:
+		// Shorter fractions, and none, compare right as well.
+		const pattern = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+		forms := []string{"value GLOB ?2"}
+		args = []any{pattern}
+		for n := 1; n <= c.Digits; n++ {
+			forms = append(forms, fmt.Sprintf("value GLOB ?%d", n+2))
+			args = append(args, pattern+"."+strings.Repeat("[0-9]", n))
+		}
+		good = "typeof(value) = 'text' AND (" + strings.Join(forms, " OR ") + ") AND datetime(value) = substr(value, 1, 19)"
+		why = "2030-01-02 03:04:05"
+		if c.Digits > 0 {
+			why += ".678"[:c.Digits+1]
+		}
+	}
+	s, err := v.sample(ctx, name, good, args...)
+	if err == nil && s.bad > 0 {
+		v.fs.Add(claim.Warning, "time-format", name,
+			fmt.Sprintf("%s: %s hold a value of another form than %s, such as %s: it compares wrong, so that it is due too early, too late or never", role, s, why, s.example),
+			"write times in that form (from Go: t.UTC().Format(time.DateTime)), and change the rows that are there")
+	}
+	return err
+}
+
+// sampled is what a sample showed.
+type sampled struct {
+	seen, bad int
+	example   string // as SQL writes it
+}
+
+func (s sampled) String() string {
+	return fmt.Sprintf("%d of %d rows that were looked at", s.bad, s.seen)
+}
+
+// sample looks at a column's values, NULL apart, at both ends of the table, and
+// counts those for which good isn't true. ?1 is the sample's size.
+func (v *verification) sample(ctx context.Context, name, good string, args ...any) (s sampled, err error) {
+	rows := "SELECT * FROM (SELECT " + quote(name) + " AS value FROM " + v.name + " LIMIT ?1)"
+	if id := v.t.ID.Name; v.d.unique(id) { // else it would have to sort them
+		id = quote(id)
+		rows = "SELECT value FROM (SELECT * FROM (SELECT " + id + " AS id, " + quote(name) + " AS value FROM " + v.name + " ORDER BY " + id + " LIMIT ?1)" +
+			" UNION SELECT * FROM (SELECT " + id + ", " + quote(name) + " FROM " + v.name + " ORDER BY " + id + " DESC LIMIT ?1))"
+	}
+	err = v.conn.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(bad), 0), coalesce(max(CASE WHEN bad THEN quote(value) END), '') FROM ("+
+		"SELECT value, NOT coalesce("+good+", 0) AS bad FROM ("+rows+") WHERE value IS NOT NULL)",
+		append([]any{sampleRows}, args...)...).Scan(&s.seen, &s.bad, &s.example)
+	if len(s.example) > 100 {
+		s.example = strings.ToValidUTF8(s.example[:100], "") + "…"
+	}
+	return s, err
+}
