@@ -11,7 +11,7 @@ import (
 // Waiting is core.Claimer's. Ids of one due time come in the order of the
 // column's own comparison. A pending row that backs off is held until then.
 func (e *Engine) Waiting(ctx context.Context, conn Conn, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	if limit <= 0 {
+	if limit <= 0 || e.due.Name == "" && after.Due.After(claim.Time(0)) { // without due times all are due at once
 		return nil, nil
 	}
 	cursor, err := e.cursor(ctx, conn, after)
