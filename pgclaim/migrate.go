@@ -2,11 +2,8 @@ package pgclaim
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
@@ -135,22 +132,4 @@ func (s *Store) quoted() string { return claim.QuoteTable(s.table, '"') }
 // indexName leaves the schema out: an index is made in its table's.
 func (s *Store) indexName(suffix string) string {
 	return claim.QuoteTable(s.table[strings.LastIndexByte(s.table, '.')+1:]+suffix, '"')
-}
-
-// inTx runs do in a READ COMMITTED transaction of the store's own.
-func (s *Store) inTx(ctx context.Context, do func(context.Context, runner) error) error {
-	if s.pool != nil {
-		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return do(ctx, pgxRunner{tx, s.modes.override()})
-		})
-	}
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return err
-	}
-	if err := do(ctx, sqlRunner{tx, s.modes.override()}); err != nil {
-		_ = tx.Rollback() // the cause is err
-		return err
-	}
-	return tx.Commit()
 }

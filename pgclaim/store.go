@@ -2,7 +2,6 @@ package pgclaim
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"fmt"
 
@@ -33,9 +32,7 @@ type Store struct {
 	table, queue   string
 	deleteFinished bool
 	sql            statements
-	modes          *modes
-	pool           *pgxpool.Pool // either this
-	db             *sql.DB       // or this
+	handle
 }
 
 var (
@@ -54,7 +51,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.modes = pool, modesOf(pool.Config().ConnConfig)
+	s.handle = onPool(pool)
 	return s, nil
 }
 
@@ -68,7 +65,7 @@ func NewSQL(db *sql.DB, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.db, s.modes = db, new(modes)
+	s.handle = onSQL(db)
 	return s, nil
 }
 
@@ -84,18 +81,4 @@ func newStore(o Options) (*Store, error) {
 		table: table, queue: queue, deleteFinished: o.DeleteFinished,
 		sql: newStatements(claim.QuoteTable(table, '"')),
 	}, nil
-}
-
-// runner gives the way to run single statements, each a transaction of its own.
-func (s *Store) runner(ctx context.Context) (runner, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if s.pool != nil {
-		return pgxRunner{s.pool, s.modes.override()}, nil
-	}
-	if err := s.modes.learn(ctx, s.db); err != nil {
-		return nil, err
-	}
-	return sqlRunner{s.db, s.modes.override()}, nil
 }
