@@ -80,4 +80,3 @@ func lost(t *testing.T, err error, about string) {
 func settle(c core.Claimed, outcome core.Outcome, due time.Time) []core.Settlement {
 	return []core.Settlement{{Grant: c.Grant, Outcome: outcome, Due: due, Err: "failed"}}
 }
-
