@@ -48,9 +48,20 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 // that are refused (ErrInvalid, ErrLeaseLost) are named in a *core.BatchError; on
 // ErrLeaseLost roll back, as somebody else may have run the task.
 func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
-	var failed []core.ItemError
-	good := make([]core.Settlement, 0, len(settlements))
-	places := make([]int, 0, len(settlements))
+	good, places, failed := checkSettlements(settlements)
+	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, settlementBytes) {
+		errs, err := s.settleIn(ctx, tx, now, chunk)
+		if err != nil {
+			return s.wrap("settle", err)
+		}
+		failed = appendErrors(failed, start, errs, places...)
+	}
+	return batchError(failed)
+}
+
+// checkSettlements does for a user's own call what core does for its own: it returns
+// the settlements that may be sent, their places in the batch, and the others.
+func checkSettlements(settlements []core.Settlement) (good []core.Settlement, places []int, failed []core.ItemError) {
 	seen := make(map[core.ID]bool, len(settlements))
 	for i, item := range settlements {
 		item.Err = core.StorableText(item.Err)
@@ -65,14 +76,7 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 		seen[item.Grant.ID] = true
 		good, places = append(good, item), append(places, i)
 	}
-	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, settlementBytes) {
-		errs, err := s.settleIn(ctx, tx, now, chunk)
-		if err != nil {
-			return s.wrap("settle", err)
-		}
-		failed = appendErrors(failed, start, errs, places...)
-	}
-	return batchError(failed)
+	return good, places, failed
 }
 
 func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settlements []core.Settlement) ([]core.ItemError, error) {

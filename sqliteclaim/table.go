@@ -9,6 +9,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/sqltable"
 )
 
 // Table claims the rows of a table of the user's own; see [claim.Table] for its
@@ -21,8 +22,9 @@ import (
 // t.UTC().Format(time.DateTime) instead. Verify looks at some rows.
 type Table struct {
 	database
-	def  claim.Table
-	name string // quoted
+	def    claim.Table
+	name   string // quoted
+	engine *sqltable.Engine
 }
 
 // maxFraction is how many digits of a second SQLite's date functions know.
@@ -75,7 +77,8 @@ func newTable(d database, def claim.Table) (*Table, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return &Table{database: d, def: def, name: claim.QuoteTable(def.Name, '"')}, nil
+	limits := sqltable.Limits{Rows: maxItems, Bytes: maxBytes}
+	return &Table{database: d, def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits, false)}, nil
 }
 
 // DB returns the database, for transactions of yours; what [Store.DB] says of them

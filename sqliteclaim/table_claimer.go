@@ -1,0 +1,108 @@
+package sqliteclaim
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+// outcome names the call in an error of unknown outcome, and leaves refusals as they
+// are.
+func (t *Table) outcome(call string, err error) error {
+	var refused *core.BatchError
+	if err == nil || errors.As(err, &refused) {
+		return err
+	}
+	return t.wrap(call, err)
+}
+
+// Claim implements [core.Claimer].
+func (t *Table) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
+	claimed, err := t.engine.Claim(ctx, pooled{t}, ids, lease)
+	return claimed, t.outcome("claim", err)
+}
+
+// Extend implements [core.Claimer].
+func (t *Table) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
+	return t.outcome("extend", t.engine.Extend(ctx, pooled{t}, grants, until))
+}
+
+// Settle implements [core.Claimer].
+func (t *Table) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
+	return t.outcome("settle", t.engine.Settle(ctx, pooled{t}, now, settlements))
+}
+
+// Waiting implements [core.Claimer].
+func (t *Table) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	entries, err := t.engine.Waiting(ctx, pooled{t}, now, after, before, limit)
+	return entries, t.outcome("waiting", err)
+}
+
+// Undated implements [core.Undated]: it tells whether the index alone holds
+// back-offs.
+func (t *Table) Undated() bool { return t.engine.Undated() }
+
+// CheckID implements [core.IDChecker].
+func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
+
+// SettleTx is Settle inside a transaction of the caller's: what the task did in
+// that transaction and its completion are committed together, or neither; see
+// [Store.SettleTx]. It is for the modes Full and StatusUpdated; in mode Transition
+// use Transition.
+func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
+	good, places, failed := checkSettlements(settlements)
+	err := t.engine.Settle(ctx, inTx{t, tx}, now, good)
+	var refused *core.BatchError
+	if err != nil && !errors.As(err, &refused) {
+		return t.wrap("settle", err)
+	}
+	if refused != nil {
+		failed = appendErrors(failed, 0, refused.Items, places...)
+	}
+	return batchError(failed)
+}
+
+// Transition makes the step of mode Transition: in one transaction, the row of job
+// goes from State.Pending to State.Done and f writes what goes with it. f is not
+// called, and nil is returned, when the row isn't there any more, isn't in that
+// state or is due later by now: somebody else made the step, or yours did
+// something else with it. When f fails nothing is written, and its error is
+// returned as it is, for the handler to return.
+//
+// The file has one writer, and the transaction is open for as long as f runs: it
+// should only write. A row that
+// was due when its job was claimed is due.
+func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx) error) error {
+	if err := t.engine.CheckTransition(job); err != nil {
+		return t.wrap("transition", err)
+	}
+	tx, err := t.handle().BeginTx(ctx, nil)
+	if err != nil {
+		return t.wrap("transition", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a Commit it does nothing
+	// In mode Transition the token is the claim's time.
+	made, err := t.engine.Step(ctx, inTx{t, tx}, job.Task.ID, time.UnixMilli(job.Grant.Token))
+	if err != nil {
+		return t.wrap("transition", err)
+	}
+	if !made {
+		return nil
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return t.wrap("transition", err)
+	}
+	return nil
+}
+
+var (
+	_ core.Claimer   = (*Table)(nil)
+	_ core.Undated   = (*Table)(nil)
+	_ core.IDChecker = (*Table)(nil)
+)

@@ -1,0 +1,138 @@
+package sqliteclaim_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/conformance"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/tabletest"
+	"github.com/dueclaim/dueclaim/sqliteclaim"
+)
+
+// native is how SQLite's own functions write a time.
+var native = claim.TimeColumn{Kind: claim.DateTime, Digits: 3}
+
+func instant(c claim.TimeColumn, value int64) any {
+	if c.Integer() {
+		return value
+	}
+	return c.Text(value)
+}
+
+// shopSQL makes a table for a configuration.
+func shopSQL(c tabletest.Config, name string) string {
+	times := "DATETIME"
+	if c.Time().Integer() {
+		times = "INTEGER"
+	}
+	def := c.Table(name, "s")
+	due, _ := def.Due.Source()
+	return strings.NewReplacer("$table", name, "$time", times, "$due", due.Name).Replace(`
+		CREATE TABLE $table (
+			order_id VARCHAR(255) PRIMARY KEY NOT NULL, shop TEXT NOT NULL, status TEXT NOT NULL,
+			created_at $time NOT NULL, due_at $time NOT NULL, kind TEXT NOT NULL, payload BLOB,
+			token INTEGER, holder TEXT, lease_until $time, attempts INTEGER, crashes INTEGER, last_error TEXT, updated_at $time);
+		CREATE INDEX $table_sweep ON $table (shop, status, $due, order_id)`)
+}
+
+// tables are tables of one file, one for each case of the suite.
+type tables struct {
+	path   string
+	config tabletest.Config
+	users  bool // NewTable, not OpenTable
+	run    func(statement string, args ...any)
+	count  *atomic.Int64
+	mu     sync.Mutex
+	defs   map[core.Claimer]claim.Table
+}
+
+func (x *tables) handle(t *testing.T, def claim.Table) core.Claimer {
+	var table *sqliteclaim.Table
+	var err error
+	if x.users {
+		table, err = sqliteclaim.NewTable(usersDB(t, x.path), def)
+	} else {
+		table, err = sqliteclaim.OpenTable(t.Context(), x.path, def)
+		t.Cleanup(func() { require.NoError(t, table.Close()) })
+	}
+	require.NoError(t, err)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.defs[table] = def
+	return table
+}
+
+func (x *tables) def(c core.Claimer) claim.Table {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.defs[c]
+}
+
+func (x *tables) fresh(t *testing.T) core.Claimer {
+	name := fmt.Sprint("orders", x.count.Add(1))
+	x.run(shopSQL(x.config, name))
+	t.Cleanup(func() { x.run("DELETE FROM " + name) })
+	return x.handle(t, x.config.Table(name, "shop"))
+}
+
+func (x *tables) put(_ *testing.T, c core.Claimer, tasks []core.Task) {
+	columns := tabletest.Columns()
+	name := x.def(c).Name
+	for len(tasks) > 0 {
+		n := min(len(tasks), 1000)
+		var values []any
+		for _, task := range tasks[:n] {
+			values = append(values, x.config.Row(task, "shop", instant)...)
+		}
+		row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+		x.run("INSERT INTO "+name+" ("+strings.Join(columns, ", ")+") VALUES "+row+strings.Repeat(", "+row, n-1), values...)
+		tasks = tasks[n:]
+	}
+}
+
+func TestTableKeepsTheContract(t *testing.T) {
+	for _, config := range tabletest.Configs(native) {
+		for _, users := range []bool{false, true} {
+			name := config.Name
+			if users {
+				if name += ", database of the user's"; os.Getenv("DUECLAIM_STRESS") == "" && config.Name != "StatusUpdated" {
+					continue
+				}
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				t.Attr("dueclaim.backend", "store:sqlite")
+				path := file(t)
+				other := usersDB(t, path)
+				x := &tables{path: path, config: config, users: users, count: new(atomic.Int64), defs: map[core.Claimer]claim.Table{}}
+				x.run = func(statement string, args ...any) {
+					_, err := other.ExecContext(context.WithoutCancel(t.Context()), statement, args...)
+					require.NoError(t, err, statement[:min(len(statement), 200)])
+				}
+				conformance.TestClaimer(t, conformance.Claimer{
+					New:  x.fresh,
+					Peer: func(t *testing.T, first core.Claimer) core.Claimer { return x.handle(t, x.def(first)) },
+					Put:  x.put,
+					Break: func(_ *testing.T, c core.Claimer) func() {
+						name := x.def(c).Name
+						x.run("ALTER TABLE " + name + " RENAME TO away_" + name)
+						return func() { x.run("ALTER TABLE away_" + name + " RENAME TO " + name) }
+					},
+					Variant:  true,
+					Provides: config.Provides,
+					Weaker:   maps.Clone(config.Weaker),
+				})
+			})
+		}
+	}
+}
