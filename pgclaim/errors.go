@@ -35,10 +35,14 @@ func (s *Store) fail(op string, err error) error {
 	return fmt.Errorf("pgclaim: %s: %w", op, err)
 }
 
-// fail is like Store's, but a table of the user's is his to make.
+// fail is like Store's, but leaves refusals as they are, and a table of the
+// user's is his to make.
 func (t *Table) fail(op string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if refused, ok := errors.AsType[*core.BatchError](err); ok {
+		return refused
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {

@@ -3,6 +3,7 @@ package pgclaim
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -47,9 +48,22 @@ func (h *handle) inTx(ctx context.Context, do func(context.Context, runner) erro
 	if err != nil {
 		return err
 	}
+	defer func() { _ = tx.Rollback() }() // also after a panic; after Commit it does nothing
 	if err := do(ctx, sqlRunner{tx, h.modes.override()}); err != nil {
-		_ = tx.Rollback() // the cause is err
 		return err
 	}
 	return tx.Commit()
+}
+
+// now reads the server's clock.
+func (h *handle) now(ctx context.Context) (time.Time, error) {
+	r, err := h.runner(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var micros int64
+	if err := r.run(ctx, nowSQL, nil, func(scan scanner) error { return scan(&micros) }); err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(micros).UTC(), nil
 }

@@ -64,15 +64,8 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 // Now implements core.TimeSource: the server's clock, to the microsecond, when
 // the statement arrived there.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	r, err := s.runner(ctx)
-	if err != nil {
-		return time.Time{}, s.fail("now", err)
-	}
-	var micros int64
-	if err := r.run(ctx, nowSQL, nil, func(scan scanner) error { return scan(&micros) }); err != nil {
-		return time.Time{}, s.fail("now", err)
-	}
-	return time.UnixMicro(micros).UTC(), nil
+	now, err := s.now(ctx)
+	return now, s.fail("now", err)
 }
 
 // Purge implements core.Purger: the oldest finished rows first, locked ones

@@ -8,13 +8,15 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/sqltable"
 )
 
 // Table is a claim store on the user's own table, as a claim.Table describes it.
 // It is safe for concurrent use. It never closes the pool that it was given.
 type Table struct {
-	def  claim.Table
-	name string // quoted
+	def    claim.Table
+	name   string // quoted
+	engine *sqltable.Engine
 	handle
 }
 
@@ -45,5 +47,6 @@ func newTable(h handle, def claim.Table) (*Table, error) {
 	if def.ID.Kind == claim.BinaryUUIDID {
 		return nil, fmt.Errorf("pgclaim: new table: %w: ID.Kind is %s; Postgres has a uuid type: want UUIDID", core.ErrInvalid, def.ID.Kind)
 	}
-	return &Table{def: def, name: claim.QuoteTable(def.Name, '"'), handle: h}, nil
+	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes}
+	return &Table{def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits, false), handle: h}, nil
 }

@@ -74,16 +74,22 @@ func (s *Store) settleInTx(ctx context.Context, r runner, now time.Time, settlem
 	if err := ctx.Err(); err != nil {
 		return s.fail(op, err)
 	}
-	good, places, failed := sift(settlements, settledID, core.Settlement.Check)
-	for i := range good {
-		good[i].Due = core.CeilMilli(good[i].Due)
-		good[i].Err = core.StorableText(good[i].Err)
-	}
+	good, places, failed := siftSettlements(settlements)
 	items, err := s.settle(ctx, r, now, good, s.sql.settleTx, s.sql.deleteDoneTx)
 	if err != nil {
 		return s.fail(op, err)
 	}
 	return batchError(append(failed, placed(items, places)...))
+}
+
+// siftSettlements is sift for settlements, as core would pass them on.
+func siftSettlements(settlements []core.Settlement) (good []core.Settlement, places []int, failed []core.ItemError) {
+	good, places, failed = sift(settlements, settledID, core.Settlement.Check)
+	for i := range good {
+		good[i].Due = core.CeilMilli(good[i].Due)
+		good[i].Err = core.StorableText(good[i].Err)
+	}
+	return good, places, failed
 }
 
 // sift returns a copy of the items that pass check and whose id is new, their
