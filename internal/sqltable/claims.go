@@ -133,7 +133,7 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 		c.Guard = and(state, e.dueBy(lease.DueBy), e.where())
 		// By the clock, so that it rises also when a row is deleted and its id used again.
 		ms := lease.Now.UnixMilli()
-		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Int(ms), SQL(" THEN "), Col(t.Token), SQL(" + 1 ELSE "), Int(ms), SQL(" END")})
+		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Int(ms), SQL(" THEN ")}, counted(t.Token, " + 1 ELSE "), Expr{Int(ms), SQL(" END")})
 		c.Set = append(c.Set,
 			Assign{t.Token, token},
 			Assign{t.Holder, Expr{Text(lease.Holder)}},
