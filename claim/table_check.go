@@ -40,7 +40,7 @@ func (t Table) Check() error {
 		if t.Kind != "" {
 			errs = append(errs, fmt.Errorf("%w: Kind and FixedKind are both set; want one", core.ErrInvalid))
 		}
-		errs = append(errs, core.Task{ID: "x", Kind: t.FixedKind}.Check())
+		errs = append(errs, core.Task{ID: "x", Kind: t.FixedKind, Due: Time(0)}.Check())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("table %q: %w", t.Name, err)

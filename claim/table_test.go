@@ -160,3 +160,11 @@ func TestFindingsComeWithTheWorstFirst(t *testing.T) {
 	assert.Equal(t, claim.Fault, fs.Worst())
 	assert.Equal(t, "fault   b: c: broken\n        mend: ALTER TABLE t\nfault   d: broken too\ninfo    a: so it is", fs.String())
 }
+
+func TestAFixedKindIsCheckedAsATasksKind(t *testing.T) {
+	table := recipe()
+	table.FixedKind = "cancel unpaid"
+	require.NoError(t, table.Check())
+	table.FixedKind = "not\xffUTF-8"
+	require.ErrorIs(t, table.Check(), core.ErrInvalid)
+}
