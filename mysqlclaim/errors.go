@@ -15,6 +15,7 @@ const (
 	errNoColumn     = 1054
 	errDuplicate    = 1062
 	errNoTable      = 1146
+	errNoKey        = 1176
 	errPacketTooBig = 1153
 	errSafeUpdates  = 1175
 	errLockTimeout  = 1205
@@ -32,27 +33,42 @@ func (s *Store) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	hint := ""
 	switch number(err) {
 	case errNoTable, errNoColumn:
 		return fmt.Errorf("mysqlclaim: %s: table %s %w: %w", op, s.table, core.ErrNotMigrated, err)
-	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
-		hint = "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
-	case errSafeUpdates:
-		hint = "sql_safe_updates must be off on this pool's connections: "
-	case errPacketTooBig:
-		hint = "max_allowed_packet is too small for this task's payload: "
 	}
-	return fmt.Errorf("mysqlclaim: %s: %s%w", op, hint, err)
+	return fmt.Errorf("mysqlclaim: %s: %s%w", op, hint(err), err)
+}
+
+// hint says what to do about an error whose number tells, with a colon behind it.
+func hint(err error) string {
+	switch number(err) {
+	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
+		return "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
+	case errSafeUpdates:
+		return "sql_safe_updates must be off on this pool's connections: "
+	case errPacketTooBig:
+		return "max_allowed_packet is too small for this task's payload: "
+	}
+	return ""
 }
 
 // failTx is fail for statements in the caller's transaction.
 func (s *Store) failTx(op string, err error) error {
-	switch number(err) {
-	case errLockTimeout, errDeadlock, errChanged:
-		return fmt.Errorf("mysqlclaim: %s: roll the transaction back, all of it, and run it again: %w", op, err)
+	if mustRollBack(err) {
+		return fmt.Errorf("mysqlclaim: %s: %s%w", op, rollBack, err)
 	}
 	return s.fail(op, err)
+}
+
+const rollBack = "roll the transaction back, all of it, and run it again: "
+
+func mustRollBack(err error) bool {
+	switch number(err) {
+	case errLockTimeout, errDeadlock, errChanged:
+		return true
+	}
+	return false
 }
 
 // number returns the server's error number, 0 where err isn't the server's.

@@ -56,3 +56,11 @@ func harmless(v string) bool {
 	}
 	return true
 }
+
+// hex appends bytes as a binary literal.
+func (t *text) hex(v []byte) *text {
+	t.b = append(t.b, "x'"...)
+	t.b = hex.AppendEncode(t.b, v)
+	t.b = append(t.b, '\'')
+	return t
+}

@@ -83,7 +83,7 @@ type runner struct {
 	skip, read string
 }
 
-// conn is what *sql.DB and *sql.Tx have in common.
+// conn is what *sql.DB, *sql.Conn and *sql.Tx have in common.
 type conn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -41,7 +41,7 @@ func (t *Table) Suggest(ctx context.Context) ([]string, error) {
 	if len(clauses) > 0 {
 		statements = append(statements, t.alter(clauses...))
 	}
-	if v.sweepable() && !c.dueIndex(t.def) {
+	if _, ok := c.dueIndex(t.def); !ok && v.sweepable() {
 		statements = append(statements, t.createDueIndex(c))
 	}
 	return statements, nil

@@ -56,26 +56,30 @@ type check struct {
 const variables = "'version', 'autocommit', 'read_only', 'innodb_read_only', 'super_read_only', 'tx_read_only', " +
 	"'transaction_read_only', 'sql_mode', 'time_zone', 'system_time_zone', 'log_bin', 'binlog_format', 'lower_case_table_names'"
 
+func newCatalog() *catalog {
+	return &catalog{session: map[string]string{}, padded: map[string]bool{}}
+}
+
 // look reads the catalog over one connection. A table that isn't there or may
 // not be read is part of the answer; errors are those of reading.
 func (t *Table) look(ctx context.Context) (c *catalog, err error) {
-	conn, err := t.db.Conn(ctx) // one session
+	session, err := t.db.Conn(ctx) // one session
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	c = &catalog{session: map[string]string{}, padded: map[string]bool{}}
-	if err := c.readSession(ctx, conn); err != nil {
+	defer func() { err = errors.Join(err, session.Close()) }()
+	c = newCatalog()
+	if err := errors.Join(c.readVariables(ctx, session), c.readZones(ctx, session)); err != nil {
 		return nil, err
 	}
 	c.place(t.def.Name)
-	if err := c.probe(ctx, conn, t.quoted); err != nil || c.missing != "" || c.refused != "" {
+	if err := c.probe(ctx, session, t.quoted); err != nil || c.missing != "" || c.refused != "" {
 		return c, err
 	}
-	for _, read := range []func(context.Context, *sql.Conn) error{
+	for _, read := range []func(context.Context, conn) error{
 		c.readTable, c.readColumns, c.readIndexes, c.readTriggers, c.readChecks, c.readCollations,
 	} {
-		if err := read(ctx, conn); err != nil {
+		if err := read(ctx, session); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +98,8 @@ func (c *catalog) place(name string) {
 	}
 }
 
-func (c *catalog) readSession(ctx context.Context, conn *sql.Conn) error {
+// readVariables reads the session's settings and which database it is in.
+func (c *catalog) readVariables(ctx context.Context, conn conn) error {
 	err := each(ctx, conn, "SHOW VARIABLES WHERE variable_name IN ("+variables+")", nil, func(rows *sql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
@@ -106,13 +111,16 @@ func (c *catalog) readSession(ctx context.Context, conn *sql.Conn) error {
 	}
 	c.mariadb = strings.Contains(strings.ToLower(c.session["version"]), "mariadb")
 	var database sql.NullString
-	if err := conn.QueryRowContext(ctx, "SELECT DATABASE(), CURRENT_USER()").Scan(&database, &c.user); err != nil {
-		return err
-	}
+	err = one(ctx, conn, "SELECT DATABASE(), CURRENT_USER()", nil, &database, &c.user)
 	c.database = database.String
+	return err
+}
+
+// readZones reads which zones the session and the driver are in.
+func (c *catalog) readZones(ctx context.Context, conn conn) error {
 	// With parseTime the driver gives a time in its loc, else bytes.
 	var literal any
-	if err := conn.QueryRowContext(ctx, "SELECT TIMESTAMP'2000-01-01 00:00:00'").Scan(&literal); err != nil {
+	if err := one(ctx, conn, "SELECT TIMESTAMP'2000-01-01 00:00:00'", nil, &literal); err != nil {
 		return err
 	}
 	if at, ok := literal.(time.Time); ok {
@@ -135,7 +143,7 @@ func (c *catalog) readSession(ctx context.Context, conn *sql.Conn) error {
 }
 
 // probe looks whether the name means something that this user may read.
-func (c *catalog) probe(ctx context.Context, conn *sql.Conn, quoted string) error {
+func (c *catalog) probe(ctx context.Context, conn conn, quoted string) error {
 	err := each(ctx, conn, "SELECT 1 FROM "+quoted+" LIMIT 0", nil, func(*sql.Rows) error { return nil })
 	switch number(err) {
 	case errNoTable, errUnknownSchema:
@@ -152,12 +160,12 @@ func (c *catalog) probe(ctx context.Context, conn *sql.Conn, quoted string) erro
 	return nil
 }
 
-func (c *catalog) readTable(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readTable(ctx context.Context, conn conn) error {
 	const query = "SELECT table_type, COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = ? AND table_name = ?"
 	return c.each(ctx, conn, query, func(rows *sql.Rows) error { return rows.Scan(&c.kind, &c.engine) })
 }
 
-func (c *catalog) readColumns(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readColumns(ctx context.Context, conn conn) error {
 	const query = `SELECT column_name, data_type, column_type, COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
 		is_nullable, column_default, extra, column_comment, COALESCE(character_maximum_length, 0), COALESCE(datetime_precision, 0), privileges
 		FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`
@@ -192,7 +200,7 @@ type part struct {
 	prefix bool   // only the start of the column
 }
 
-func (c *catalog) readIndexes(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readIndexes(ctx context.Context, conn conn) error {
 	hidden := "is_visible = 'NO'"
 	if c.mariadb {
 		hidden = "ignored = 'YES'"
@@ -217,7 +225,7 @@ func (c *catalog) readIndexes(ctx context.Context, conn *sql.Conn) error {
 	})
 }
 
-func (c *catalog) readTriggers(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readTriggers(ctx context.Context, conn conn) error {
 	const query = `SELECT trigger_name FROM information_schema.triggers WHERE event_manipulation = 'UPDATE'
 		AND event_object_schema = ? AND event_object_table = ? ORDER BY trigger_name`
 	err := c.each(ctx, conn, query, func(rows *sql.Rows) error {
@@ -235,12 +243,12 @@ func (c *catalog) readTriggers(ctx context.Context, conn *sql.Conn) error {
 		UNION ALL SELECT 1 FROM information_schema.table_privileges WHERE privilege_type = 'TRIGGER' AND table_schema = ? AND table_name = ?
 		) AS granted`
 	var n int
-	err = conn.QueryRowContext(ctx, rights, c.database, c.database, c.name).Scan(&n)
+	err = one(ctx, conn, rights, []string{c.database, c.database, c.name}, &n)
 	c.triggersHidden = n == 0
 	return err
 }
 
-func (c *catalog) readChecks(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readChecks(ctx context.Context, conn conn) error {
 	query := `SELECT constraint_name, check_clause, FALSE FROM information_schema.check_constraints
 		JOIN information_schema.table_constraints USING (constraint_schema, constraint_name)
 		WHERE table_schema = ? AND table_name = ? ORDER BY constraint_name`
@@ -260,7 +268,7 @@ func (c *catalog) readChecks(ctx context.Context, conn *sql.Conn) error {
 	})
 }
 
-func (c *catalog) readCollations(ctx context.Context, conn *sql.Conn) error {
+func (c *catalog) readCollations(ctx context.Context, conn conn) error {
 	for _, v := range c.columns {
 		if v.collation == "" {
 			continue
@@ -270,8 +278,8 @@ func (c *catalog) readCollations(ctx context.Context, conn *sql.Conn) error {
 			continue
 		}
 		var pad string
-		err := conn.QueryRowContext(ctx, "SELECT pad_attribute FROM information_schema.collations WHERE collation_name = ?", v.collation).Scan(&pad)
-		if err != nil {
+		const query = "SELECT pad_attribute FROM information_schema.collations WHERE collation_name = ?"
+		if err := one(ctx, conn, query, []string{v.collation}, &pad); err != nil {
 			return err
 		}
 		c.padded[v.collation] = pad == "PAD SPACE"
@@ -280,11 +288,11 @@ func (c *catalog) readCollations(ctx context.Context, conn *sql.Conn) error {
 }
 
 // each runs a query whose arguments are the table's place.
-func (c *catalog) each(ctx context.Context, conn *sql.Conn, query string, scan func(*sql.Rows) error) error {
+func (c *catalog) each(ctx context.Context, conn conn, query string, scan func(*sql.Rows) error) error {
 	return each(ctx, conn, query, []string{c.database, c.name}, scan)
 }
 
-func each(ctx context.Context, conn *sql.Conn, query string, args []string, scan func(*sql.Rows) error) error {
+func each(ctx context.Context, conn conn, query string, args []string, scan func(*sql.Rows) error) error {
 	bound := make([]any, len(args))
 	for i, a := range args {
 		bound[i] = a
@@ -300,6 +308,11 @@ func each(ctx context.Context, conn *sql.Conn, query string, args []string, scan
 		}
 	}
 	return rows.Err()
+}
+
+// one is each for a query whose one row is scanned into dest.
+func one(ctx context.Context, conn conn, query string, args []string, dest ...any) error {
+	return each(ctx, conn, query, args, func(rows *sql.Rows) error { return rows.Scan(dest...) })
 }
 
 // column returns the column of that name, nil if there is none. Names of columns

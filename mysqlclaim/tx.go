@@ -86,9 +86,17 @@ func (s *Store) passOverLive(ctx context.Context, tx *sql.Tx, call core.Call, it
 // and a heartbeat passes over it. It waits for a row that is locked, up to
 // innodb_lock_wait_timeout.
 func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
-	var failed failures
+	valid, failed := checkSettlements(settlements)
+	if err := s.settle(ctx, s.within(tx), core.FloorMilli(now), valid, &failed); err != nil {
+		return s.failTx("settle in a transaction", err)
+	}
+	return failed.err()
+}
+
+// checkSettlements sorts a user's batch, brings times and texts into their form,
+// and leaves out what is invalid.
+func checkSettlements(settlements []core.Settlement) (valid []item[core.Settlement], failed failures) {
 	seen := map[core.ID]bool{}
-	var valid []item[core.Settlement]
 	for _, it := range sorted(settlements, settlementID) {
 		err := it.v.Check()
 		if err == nil && seen[it.v.Grant.ID] {
@@ -105,10 +113,7 @@ func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 		it.v.Err = core.StorableText(it.v.Err)
 		valid = append(valid, it)
 	}
-	if err := s.settle(ctx, s.within(tx), core.FloorMilli(now), valid, &failed); err != nil {
-		return s.failTx("settle in a transaction", err)
-	}
-	return failed.err()
+	return valid, failed
 }
 
 var errTwice = fmt.Errorf("%w: the id is in the batch twice; the first one counts", core.ErrInvalid)

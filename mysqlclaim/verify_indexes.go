@@ -21,10 +21,14 @@ func (c *catalog) idIndex(id string) (name string, ok bool) {
 	return name, ok
 }
 
-// dueIndex tells whether an index gives the sweep its rows in order: the state
-// and fixed columns in any order, the due time, the id.
-func (c *catalog) dueIndex(def claim.Table) bool {
-	return slices.ContainsFunc(c.indexes, func(x index) bool { return x.usable && x.sweeps(c, def) })
+// dueIndex returns the name of an index that gives the sweep its rows in order:
+// the state and fixed columns in any order, the due time, the id.
+func (c *catalog) dueIndex(def claim.Table) (name string, ok bool) {
+	i := slices.IndexFunc(c.indexes, func(x index) bool { return x.usable && x.sweeps(c, def) })
+	if i < 0 {
+		return "", false
+	}
+	return c.indexes[i].name, true
 }
 
 func (x index) sweeps(c *catalog, def claim.Table) bool {
@@ -94,7 +98,7 @@ func (v *verifier) indexes() {
 		v.fault("id-not-unique", def.ID.Name, "no unique, visible index has this column alone: an id could be that of several rows, and finding one would read the whole table",
 			v.t.alter("ADD UNIQUE KEY "+quoteName(c.free("dueclaim_id"))+" ("+quoteName(def.ID.Name)+")"))
 	}
-	if !c.dueIndex(def) && v.sweepable() {
+	if _, ok := c.dueIndex(def); !ok && v.sweepable() {
 		v.warn("due-index-missing", "", "no index gives the sweep its rows in order: each one, every second, reads and sorts the table", v.t.createDueIndex(c))
 	}
 	hot := []string{def.Lease.Name, def.Token, def.Holder, def.Updated.Name, def.Attempts, def.Crashes}
