@@ -44,9 +44,7 @@ type inTx struct {
 // Query sees the newest commit where the transaction has the write lock, which its
 // first Change takes.
 func (x inTx) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row)) error {
-	s := statement{t: x.t, row: "t"}
-	s.sql("SELECT ").out(q.Out).expr(q.Rest)
-	return x.rows(ctx, &s, q.Out, row)
+	return x.rows(ctx, x.t.query(q), q.Out, row)
 }
 
 // rows runs a statement that returns rows.
@@ -71,8 +69,7 @@ func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, 
 	if len(c.Fields) == 0 {
 		return x.changeAll(ctx, c)
 	}
-	s := statement{t: x.t, row: x.t.name}
-	s.set(c.Set).sql(" WHERE ").itemID().sql(" AND ").expr(c.Guard)
+	s := x.t.changeItem(c)
 	done := sqltable.Changes{Changed: make([]bool, len(c.Items))}
 	b := newBatch(x.q)
 	defer b.close()
@@ -89,19 +86,15 @@ func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, 
 // changeAll is for a change that is the same for all items: one statement.
 func (x inTx) changeAll(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
 	place := make(map[core.ID]int, len(c.Items))
-	ids := make([]core.ID, len(c.Items))
 	for i := range c.Items {
-		ids[i] = c.Items[i].ID
-		place[ids[i]] = i
+		place[c.Items[i].ID] = i
 	}
-	outs := append([]sqltable.Out{{Expr: sqltable.Expr{sqltable.Col(x.t.def.ID.Name)}, As: sqltable.AsID}}, c.Returning...)
-	s := statement{t: x.t, row: x.t.name}
-	s.set(c.Set).sql(" WHERE ").expr(sqltable.Expr{sqltable.IDIn(ids)}).sql(" AND ").expr(c.Guard).sql(" RETURNING ").out(outs)
+	s, outs := x.t.changeItems(c)
 	done := sqltable.Changes{Changed: make([]bool, len(c.Items))}
 	if c.Returning != nil {
 		done.Rows = make(map[int]sqltable.Row, len(c.Items))
 	}
-	err := x.rows(ctx, &s, outs, func(r sqltable.Row) {
+	err := x.rows(ctx, s, outs, func(r sqltable.Row) {
 		i, ok := place[core.ID(r[0].Text)]
 		if !ok {
 			return
@@ -115,18 +108,6 @@ func (x inTx) changeAll(ctx context.Context, c sqltable.Change) (sqltable.Change
 		return sqltable.Changes{}, err
 	}
 	return done, nil
-}
-
-// set writes an UPDATE up to its WHERE. An assignment sees the old values.
-func (s *statement) set(list []sqltable.Assign) *statement {
-	s.sql("UPDATE ", s.t.name, " SET ")
-	for i, a := range list {
-		if i > 0 {
-			s.sql(", ")
-		}
-		s.sql(quote(a.Column), " = ").expr(a.To)
-	}
-	return s
 }
 
 var (

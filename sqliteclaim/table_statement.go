@@ -23,6 +23,31 @@ type statement struct {
 	plain bool
 }
 
+// query is a SELECT.
+func (t *Table) query(q sqltable.Query) *statement {
+	s := &statement{t: t, row: "t"}
+	return s.sql("SELECT ").out(q.Out).expr(q.Rest)
+}
+
+// changeItem is the UPDATE of one item's row.
+func (t *Table) changeItem(c sqltable.Change) *statement {
+	s := &statement{t: t, row: t.name}
+	return s.set(c.Set).sql(" WHERE ").itemID().sql(" AND ").expr(c.Guard)
+}
+
+// changeItems is the UPDATE of all items' rows, where it is the same for all. It
+// returns their ids, and behind them what was asked for.
+func (t *Table) changeItems(c sqltable.Change) (*statement, []sqltable.Out) {
+	ids := make([]core.ID, len(c.Items))
+	for i := range c.Items {
+		ids[i] = c.Items[i].ID
+	}
+	outs := append([]sqltable.Out{{Expr: sqltable.Expr{sqltable.Col(t.def.ID.Name)}, As: sqltable.AsID}}, c.Returning...)
+	s := &statement{t: t, row: t.name}
+	s.set(c.Set).sql(" WHERE ").expr(sqltable.Expr{sqltable.IDIn(ids)}).sql(" AND ").expr(c.Guard)
+	return s.sql(" RETURNING ").out(outs), outs
+}
+
 func (s *statement) sql(parts ...string) *statement {
 	for _, p := range parts {
 		s.text.WriteString(p)
@@ -81,6 +106,18 @@ func (s *statement) expr(e sqltable.Expr) *statement {
 		case sqltable.ItemField:
 			s.argOf(func(it *sqltable.Item) any { return s.t.field(sqltable.Field(p), it) })
 		}
+	}
+	return s
+}
+
+// set writes an UPDATE up to its WHERE. An assignment sees the old values.
+func (s *statement) set(list []sqltable.Assign) *statement {
+	s.sql("UPDATE ", s.t.name, " SET ")
+	for i, a := range list {
+		if i > 0 {
+			s.sql(", ")
+		}
+		s.sql(quote(a.Column), " = ").expr(a.To)
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package sqliteclaim_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"os"
@@ -40,7 +41,7 @@ func shopSQL(c tabletest.Config, name string) string {
 	return strings.NewReplacer("$table", name, "$time", times, "$due", due.Name).Replace(`
 		CREATE TABLE $table (
 			order_id VARCHAR(255) PRIMARY KEY NOT NULL, shop TEXT NOT NULL, status TEXT NOT NULL,
-			created_at $time NOT NULL, due_at $time NOT NULL, kind TEXT NOT NULL, payload BLOB,
+			created_at $time, due_at $time, kind TEXT, payload BLOB,
 			token INTEGER, holder TEXT, lease_until $time, attempts INTEGER, crashes INTEGER, last_error TEXT, updated_at $time);
 		CREATE INDEX $table_sweep ON $table (shop, status, $due, order_id)`)
 }
@@ -134,5 +135,62 @@ func TestTableKeepsTheContract(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+func TestTableOfTheUsers(t *testing.T) {
+	for _, config := range tabletest.Configs(native) {
+		t.Run(config.Name, func(t *testing.T) {
+			t.Parallel()
+			t.Attr("dueclaim.backend", "store:sqlite")
+			path := file(t)
+			db := usersDB(t, path)
+			count := 0
+			tabletest.TestUsers(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {
+				count++
+				name := fmt.Sprint("orders", count)
+				if first != nil {
+					name = first.Name
+				} else {
+					execute(t, db, shopSQL(config, name))
+				}
+				table, err := sqliteclaim.OpenTable(t.Context(), path, config.Table(name, shop))
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, table.Close()) })
+				return tabletest.Handle{
+					Claimer: table, Name: name,
+					Exec: func(t *testing.T, query string) int64 {
+						result, err := db.ExecContext(t.Context(), query)
+						require.NoError(t, err)
+						n, err := result.RowsAffected()
+						require.NoError(t, err)
+						return n
+					},
+					Text: func(t *testing.T, query string) string {
+						for _, text := range column(t, db, "SELECT coalesce(CAST(v AS TEXT), '') FROM ("+strings.Replace(query, " FROM", " AS v FROM", 1)+")") {
+							return text
+						}
+						return ""
+					},
+					Put: func(t *testing.T, tasks ...core.Task) {
+						columns := tabletest.Columns()
+						for _, task := range tasks {
+							_, err := db.ExecContext(t.Context(), "INSERT INTO "+name+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")",
+								config.Row(task, shop, instant)...)
+							require.NoError(t, err)
+						}
+					},
+					Literal: func(c claim.TimeColumn, value int64) string { return fmt.Sprintf("'%v'", instant(c, value)) },
+					Transition: func(ctx context.Context, job *core.Job, f func(exec func(query string) error) error) error {
+						return table.Transition(ctx, job, func(tx *sql.Tx) error {
+							return f(func(query string) error {
+								_, err := tx.ExecContext(ctx, query)
+								return err
+							})
+						})
+					},
+				}
+			})
+		})
 	}
 }
