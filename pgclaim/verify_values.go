@@ -24,6 +24,9 @@ func (v *verifier) values(p claim.Column, c attribute, all ...claim.Value) {
 		}
 	default:
 		if v.want(p, c, append([]string{"enum"}, looseTypes...), "text or an enum, as its values are", "") {
+			if c.Base == "enum" && c.Type != c.BaseType {
+				v.fault("column-type", c.Name, fmt.Sprintf("the column (%s) is the domain %s over an enum, which Postgres compares with nothing", p.Role, c.Type), v.alter(c.Name, "TYPE "+c.BaseType))
+			}
 			v.texts(p, c, values)
 		}
 	}

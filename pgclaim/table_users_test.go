@@ -1,0 +1,167 @@
+package pgclaim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/tabletest"
+	"github.com/dueclaim/dueclaim/internal/testserver"
+)
+
+// count runs a statement of the user's and returns how many rows it changed.
+func (s *Store) count(t testing.TB, statement string) int64 {
+	t.Helper()
+	if s.pool != nil {
+		tag, err := s.pool.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+		return tag.RowsAffected()
+	}
+	result, err := s.db.ExecContext(t.Context(), statement)
+	require.NoError(t, err, statement)
+	n, err := result.RowsAffected()
+	require.NoError(t, err)
+	return n
+}
+
+// step is Transition of either driver.
+func (t *Table) step(ctx context.Context, job *core.Job, f func(exec func(query string) error) error) error {
+	if t.pool != nil {
+		return t.Transition(ctx, job, func(tx pgx.Tx) error {
+			return f(func(query string) error { _, err := tx.Exec(ctx, query); return err })
+		})
+	}
+	return t.TransitionSQL(ctx, job, func(tx *sql.Tx) error {
+		return f(func(query string) error { _, err := tx.ExecContext(ctx, query); return err })
+	})
+}
+
+func (x *shops) tableHandle(table *Table, shop string) tabletest.Handle {
+	return tabletest.Handle{
+		Claimer: table, Name: table.name,
+		Exec: func(t *testing.T, query string) int64 { t.Helper(); return x.first.count(t, query) },
+		Text: func(t *testing.T, query string) string {
+			t.Helper()
+			return strings.Join(x.first.text(t, "SELECT coalesce((SELECT x::text FROM ("+query+") AS q(x)), '')"), "\n")
+		},
+		Put: func(t *testing.T, tasks ...core.Task) { t.Helper(); x.put(t, table, shop, tasks) },
+		Literal: func(c claim.TimeColumn, value int64) string {
+			if c.Integer() {
+				return fmt.Sprint(value)
+			}
+			return "'" + instant(c, value) + "'"
+		},
+		Transition: table.step,
+	}
+}
+
+func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
+	url := testserver.Postgres(t)
+	n := int64(0)
+	for _, d := range []driver{native, standard} {
+		times := withZone
+		if !d.native {
+			times = withoutZone
+		}
+		for _, config := range tabletest.Configs(times) {
+			t.Run(config.Name+"/"+d.name(), func(t *testing.T) {
+				t.Attr("dueclaim.backend", d.backend())
+				x := newShops(t, d, url, config, "varchar(255)", "shop_state")
+				x.count.Store(n)
+				tabletest.TestUsers(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {
+					var table *Table
+					if first == nil {
+						table = x.fresh(t)
+					} else {
+						table = first.Claimer.(*Table)
+					}
+					table = x.first.onTable(t, config.Table(table.def.Name, shop))
+					return x.tableHandle(table, shop)
+				})
+				n = x.count.Load()
+			})
+		}
+	}
+}
+
+func TestTransitionWantsTheTablesOwnDriver(t *testing.T) {
+	t.Attr("dueclaim.backend", native.backend())
+	url := testserver.Postgres(t)
+	job := &core.Job{Task: core.Task{ID: "1"}}
+	pool := native.open(t, url, Options{}).onTable(t, orders("orders", claim.Transition))
+	require.ErrorIs(t, pool.TransitionSQL(t.Context(), job, nil), core.ErrInvalid)
+	db := standard.open(t, url, Options{}).onTable(t, orders("orders", claim.Transition))
+	require.ErrorIs(t, db.Transition(t.Context(), job, nil), core.ErrInvalid)
+	for _, table := range []*Table{pool, db} {
+		err := table.step(t.Context(), job, nil)
+		require.ErrorContains(t, err, "pgclaim: transition: the table orders doesn't fit its definition (Verify says more): ")
+		require.ErrorIs(t, table.step(t.Context(), nil, nil), core.ErrInvalid, "no job")
+	}
+	full := native.open(t, url, Options{}).onTable(t, orders("orders", claim.Full))
+	require.ErrorIs(t, full.step(t.Context(), job, nil), core.ErrInvalid, "another mode")
+}
+
+// SettleTx makes the completion and the user's writes one.
+func TestTableSettlesInTheUsersTransaction(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d driver) {
+		times := withZone
+		for _, config := range tabletest.Configs(times) {
+			if config.Name == "Transition" {
+				continue
+			}
+			x := newShops(t, d, testserver.Postgres(t), config, "varchar(255)", "shop_state")
+			table := x.fresh(t)
+			x.put(t, table, "shop", []core.Task{task("a", 0), task("b", 0), task("c", 0), task("d", 0)})
+			claimed, err := table.Claim(t.Context(), []core.ID{"a", "b", "c", "d"}, core.Lease{Holder: "h", Now: at(1), DueBy: at(1), Until: at(31)})
+			require.NoError(t, err)
+			settle := func(u *userTx, settlements ...core.Settlement) error {
+				if u.pgx != nil {
+					return table.SettleTx(t.Context(), u.pgx, at(2), settlements)
+				}
+				return table.SettleSQLTx(t.Context(), u.sql, at(2), settlements)
+			}
+			done := func(i int) core.Settlement {
+				return core.Settlement{Grant: claimed[i].Grant, Outcome: core.Done}
+			}
+			states := func() []string {
+				return x.first.text(t, "SELECT status::text FROM "+table.name+" ORDER BY order_id")
+			}
+
+			tx := x.first.begin(t, t.Context())
+			require.NoError(t, settle(tx, done(0)))
+			tx.rollback()
+			assert.Equal(t, []string{"processing", "processing", "processing", "processing"}, states(), "rolled back")
+
+			x.first.exec(t, "UPDATE "+table.name+" SET status = 'paid' WHERE order_id = 'b'")
+			tx = x.first.begin(t, t.Context())
+			bad := done(2)
+			bad.Outcome = 99
+			err = settle(tx, done(3), done(1), bad, done(0), done(0), core.Settlement{Grant: core.Grant{ID: "none", Token: 1, Holder: "h"}, Outcome: core.Done})
+			requireItems(t, err, map[int]error{1: core.ErrLeaseLost, 2: core.ErrInvalid, 4: core.ErrInvalid, 5: core.ErrLeaseLost})
+			require.NoError(t, tx.exec(t.Context(), "UPDATE "+table.name+" SET kind = 'mine' WHERE order_id = 'c'"), "the transaction can go on")
+			require.NoError(t, tx.commit(t.Context()))
+			assert.Equal(t, []string{"completed", "paid", "processing", "completed"}, states())
+
+			// It waits for a locked row.
+			lock := x.first.begin(t, t.Context())
+			require.NoError(t, lock.exec(t.Context(), "UPDATE "+table.name+" SET status = 'paid' WHERE order_id = 'c'"))
+			tx = x.first.begin(t, t.Context())
+			result := make(chan error, 1)
+			go func() { result <- settle(tx, done(2)) }()
+			require.Eventually(t, func() bool {
+				return x.first.text(t, "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")[0] == "1"
+			}, 10e9, 5e6)
+			require.NoError(t, lock.commit(t.Context()))
+			require.ErrorIs(t, <-result, core.ErrLeaseLost, "the payment won")
+			tx.rollback()
+		}
+	})
+}
