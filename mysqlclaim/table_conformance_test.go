@@ -24,6 +24,7 @@ type shops struct {
 	fixture
 	config tabletest.Config
 	dbs    [2]*sql.DB
+	line   line.Line // the first one's
 	mu     sync.Mutex
 	free   []string
 	made   int
@@ -46,6 +47,15 @@ const shopTable = `CREATE TABLE %s (
 	updated_at $time NULL,
 	KEY sweep (shop, status, $due)
 )`
+
+// newShops opens two pools with options, and one of the user's in UTC.
+func newShops(t *testing.T, b backend, config tabletest.Config, options string) *shops {
+	t.Helper()
+	x := &shops{fixture: newFixture(t, b), config: config}
+	x.db = open(t, x.dsn, "time_zone=%27%2B00%3A00%27")
+	x.dbs = [2]*sql.DB{openBy(t, x.dsn, b.options(options), &x.line), open(t, x.dsn, b.options(options))}
+	return x
+}
 
 func (x *shops) def(name string) claim.Table { return x.config.Table(name, "corner shop") }
 
@@ -73,12 +83,16 @@ func (x *shops) fresh(t *testing.T) string {
 
 // put inserts rows as the shop would.
 func (x *shops) put(t *testing.T, c core.Claimer, tasks []core.Task) {
+	x.putIn(t, c.(*Table).quoted, "corner shop", tasks)
+}
+
+func (x *shops) putIn(t *testing.T, table, shop string, tasks []core.Task) {
 	columns := tabletest.Columns()
 	for len(tasks) > 0 {
 		n := min(len(tasks), 500)
 		var values []any
 		for _, task := range tasks[:n] {
-			values = append(values, x.config.Row(task, "corner shop", func(c claim.TimeColumn, value int64) any {
+			values = append(values, x.config.Row(task, shop, func(c claim.TimeColumn, value int64) any {
 				if c.Integer() {
 					return value
 				}
@@ -86,7 +100,7 @@ func (x *shops) put(t *testing.T, c core.Claimer, tasks []core.Task) {
 			})...)
 		}
 		row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-		_, err := x.db.ExecContext(context.WithoutCancel(t.Context()), "INSERT INTO "+c.(*Table).quoted+" ("+strings.Join(columns, ", ")+") VALUES "+
+		_, err := x.db.ExecContext(context.WithoutCancel(t.Context()), "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+
 			row+strings.Repeat(", "+row, n-1), values...)
 		require.NoError(t, err)
 		tasks = tasks[n:]
@@ -115,9 +129,7 @@ func TestTableKeepsTheContract(t *testing.T) {
 }
 
 func tableConforms(t *testing.T, b backend, config tabletest.Config, options string, skip map[string]string) {
-	x := &shops{fixture: newFixture(t, b), config: config}
-	var first line.Line
-	x.dbs = [2]*sql.DB{openBy(t, x.dsn, b.options(options), &first), open(t, x.dsn, b.options(options))}
+	x := newShops(t, b, config, options)
 	provides := config.Provides
 	provides.TimeSource = true
 	conformance.TestClaimer(t, conformance.Claimer{
@@ -134,7 +146,7 @@ func tableConforms(t *testing.T, b backend, config tabletest.Config, options str
 			require.NoError(t, tx.QueryRowContext(ctx, "SELECT 1 FROM "+c.(*Table).quoted+" WHERE order_id = ? FOR UPDATE", string(id)).Scan(&one))
 			return func() { require.NoError(t, tx.Rollback()) }
 		},
-		Break:    func(*testing.T, core.Claimer) func() { return first.Cut() },
+		Break:    func(*testing.T, core.Claimer) func() { return x.line.Cut() },
 		Variant:  true,
 		Provides: provides,
 		Skip:     skip,
