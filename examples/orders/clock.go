@@ -2,26 +2,52 @@ package main
 
 import "time"
 
-// shopClock maps the day of the file, which goes by fast, to real time.
+// allowed is the time to pay, by the file's day.
+const allowed = 30 * time.Minute
+
+// shopClock maps the day of the file, which goes by fast, to real time. All
+// processes have the same one.
 type shopClock struct {
-	speed float64
-	open  time.Time // by the file, what local and store stand for
-	local time.Time // by this process's clock
-	store time.Time // by the store's clock, which decides when a task is due
+	Speed float64
+	Open  time.Time // by the file, what Local and Store stand for
+	Local time.Time // by this host's clock
+	Store time.Time // by the store's clock, which decides when an order is due
 }
 
 // now returns the time of the file's day.
 func (c shopClock) now() time.Time {
-	return c.open.Add(time.Duration(float64(time.Since(c.local)) * c.speed))
+	return c.Open.Add(time.Duration(float64(time.Since(c.Local)) * c.Speed))
 }
 
 // real returns how much real time a time of the file's day takes.
 func (c shopClock) real(d time.Duration) time.Duration {
-	return time.Duration(float64(d) / c.speed)
+	return time.Duration(float64(d) / c.Speed)
 }
 
-// due returns when, by the store's clock, it is t in the file's day.
-func (c shopClock) due(t time.Time) time.Time { return c.store.Add(c.real(t.Sub(c.open))) }
-
 // storeNow returns the time by the store's clock.
-func (c shopClock) storeNow() time.Time { return c.store.Add(time.Since(c.local)) }
+func (c shopClock) storeNow() time.Time { return c.Store.Add(time.Since(c.Local)) }
+
+// delay is how much real time an order's customer has to pay.
+func (c shopClock) delay() time.Duration { return c.real(allowed).Truncate(time.Millisecond) }
+
+// createdAt is an order's created_at, by the store's clock. The column has whole
+// seconds; it is rounded up, so that no customer has less than the full time.
+func (c shopClock) createdAt(o order) time.Time {
+	t := c.Store.Add(c.real(o.placed.Sub(c.Open)))
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		return whole.Add(time.Second)
+	}
+	return t
+}
+
+// due is when, by the store's clock, an order's time is up.
+func (c shopClock) due(o order) time.Time { return c.createdAt(o).Add(c.delay()) }
+
+// paysAt is when, by the store's clock, the customer pays. The file says how long
+// that takes; a payment in the last second is one also where created_at was rounded.
+func (c shopClock) paysAt(o order) time.Time {
+	return c.createdAt(o).Add(c.real(o.paid.Sub(o.placed)))
+}
+
+// dateTime is how a DATETIME is written, in UTC.
+func dateTime(t time.Time) string { return t.UTC().Format(time.DateTime) }

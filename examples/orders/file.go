@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -25,22 +26,38 @@ type item struct {
 	quantity int
 }
 
-// readOrders returns the first n orders of the file (0: all), by the time when
-// they were placed.
+// days are the first letters of the orders' numbers. The file's day has the first.
+const days = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+const (
+	ordersADay = 5000
+	mostOrders = len(days) * ordersADay
+	dayLength  = 4*time.Hour + 30*time.Minute // in which the file's orders come
+)
+
+// readOrders returns n orders (0: those of one day), by the time when they were
+// placed. When the file's day is over, another one like it begins, with other
+// numbers.
 func readOrders(text string, n int) ([]order, error) {
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("orders.csv: %w", err)
 	}
 	lines = lines[1:] // the heading
-	if n > 0 && n < len(lines) {
-		lines = lines[:n]
-	}
-	orders := make([]order, len(lines))
-	for i, line := range lines {
-		if orders[i], err = readOrder(line); err != nil {
-			return nil, fmt.Errorf("orders.csv: line %d: %w", i+2, err)
+	orders := make([]order, cmp.Or(n, len(lines)))
+	for i := range orders {
+		day, line := i/len(lines), i%len(lines)
+		o, err := readOrder(lines[line])
+		if err != nil {
+			return nil, fmt.Errorf("orders.csv: line %d: %w", line+2, err)
 		}
+		o.id = days[day:day+1] + o.id[1:]
+		later := time.Duration(day) * dayLength
+		o.placed = o.placed.Add(later)
+		if !o.paid.IsZero() {
+			o.paid = o.paid.Add(later)
+		}
+		orders[i] = o
 	}
 	return orders, nil
 }

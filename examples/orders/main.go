@@ -1,15 +1,20 @@
 // Orders is the case that dueclaim comes from: a shop cancels an order that isn't
 // paid within 30 minutes and gives its stock back, and leaves one alone that was
-// paid meanwhile. It plays a day of 5,000 orders (orders.csv) in half a minute,
-// with three worker processes that cancel, one of which is killed in the middle,
-// and then checks the shop's tables against the file.
+// paid meanwhile. There is no table of tasks: what the workers claim is the row of
+// the shop's own table of orders. It plays a day of 5,000 orders (orders.csv) in
+// half a minute, with three worker processes that cancel, some of which are killed
+// in the middle, and a process of customers who pay, many of them in the very
+// moment when their time is up. Then it checks the shop's books against the file.
 //
 //	go run ./examples/orders
-//	go run ./examples/orders -index redis://localhost:6379/0 -store mysql://user:password@localhost:3306/database
+//	go run ./examples/orders -mode full -index redis://localhost:6379/0 -store mysql://user:password@localhost:3306/database
+//	go run ./examples/orders -mode transition -orders 20000 -speed 1200
 //
-// Where to read: shop.go is the web shop: an order and its task are stored in one
-// transaction. worker.go cancels: the order, the stock and the task's completion
-// are changed in one transaction. check.go is the proof.
+// Where to read: table.go tells dueclaim which column of the shop's table plays
+// which part, in three ways (-mode). worker.go cancels: the order, the stock and
+// the order's completion are changed in one transaction. shop.go takes orders with
+// plain SQL and tells the index; customers.go pays, also with plain SQL. check.go
+// is the proof.
 package main
 
 import (
@@ -26,7 +31,7 @@ import (
 
 func main() {
 	if _, ok := workers.Name(); ok {
-		os.Exit(workers.Main(work))
+		os.Exit(workers.Main(child))
 	}
 	os.Exit(parent(os.Args[1:]))
 }

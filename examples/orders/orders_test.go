@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,48 +19,98 @@ import (
 
 func TestMain(m *testing.M) { program.Main(m) }
 
-func TestTheBooksAreRightAlthoughAWorkerIsKilled(t *testing.T) {
-	for _, pair := range []struct {
-		name         string
-		index, store func(t *testing.T) string
-	}{
-		{"heap+sqlite", heap, sqlite},
-		{"redis+mariadb", redis, mariadb},
-		{"redis+postgres (pgx)", redis, postgres},
-	} {
-		t.Run(pair.name, func(t *testing.T) {
-			t.Attr("dueclaim.backend", "pair:"+pair.name)
-			index, store := pair.index(t), pair.store(t)
-			status, out, _ := program.Run(t, "-index", index, "-store", store, "-orders", "400", "-speed", "900", "-lease", "1s")
-			assert.Equal(t, 0, status)
-			for _, want := range []string{
-				`(?m)^  orders +400 `, `(?m)^  paid +[1-9]`, `(?m)^  cancelled +[1-9]`, `(?m)^  found paid +[1-9]`,
-				`killed worker-3`, `(?m)^  lateness +p50 .* p99 .* max .*\(of \d+\)$`,
-				`ok +every unpaid order was cancelled, exactly once`, `ok +no paid order was touched`,
-				`ok +the stock of every product adds up`, `ok +no task is left over`,
-			} {
-				assert.Regexp(t, want, out)
-			}
-			assert.NotContains(t, out, "FAILED")
-			assertNothingLeft(t, index, store)
+// pair is an index and a database.
+type pair struct {
+	name         string
+	index, store func(t *testing.T) string
+}
+
+var (
+	heapSQLite    = pair{"heap+sqlite", heap, sqlite}
+	heapMySQL     = pair{"heap+mysql", heap, mysql}
+	redisSQLite   = pair{"redis+sqlite", redis, sqlite}
+	redisMariaDB  = pair{"redis+mariadb", redis, mariadb}
+	redisMySQL    = pair{"redis+mysql", redis, mysql}
+	redisPostgres = pair{"redis+postgres", redis, postgres}
+	heapMariaDB   = pair{"heap+mariadb", heap, mariadb}
+	heapPostgres  = pair{"heap+postgres", heap, postgres}
+)
+
+func TestTheBooksAreRightAlthoughWorkersAreKilled(t *testing.T) {
+	for _, c := range []struct {
+		pair
+		mode mode
+	}{{heapSQLite, full}, {redisMariaDB, status}, {redisPostgres, transition}} {
+		t.Run(c.name+" "+string(c.mode), func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
+			play(t, c.pair, c.mode, "-orders", "400", "-speed", "900", "-lease", "1s", "-kills", "1")
 		})
 	}
 }
 
-// assertNothingLeft looks for tasks and for tables of the shop; the database is
-// the test's own.
+func TestAllModesOnAllDatabases(t *testing.T) {
+	if os.Getenv("DUECLAIM_STRESS") == "" {
+		t.Skip("about eight minutes: with DUECLAIM_STRESS set")
+	}
+	for _, p := range []pair{heapSQLite, redisSQLite, heapMariaDB, redisMariaDB, heapMySQL, redisMySQL, heapPostgres, redisPostgres} {
+		for _, m := range []mode{full, status, transition} {
+			t.Run(p.name+" "+string(m), func(t *testing.T) {
+				play(t, p, m, "-orders", "1500", "-speed", "900")
+			})
+		}
+	}
+}
+
+func TestTwentyThousandOrders(t *testing.T) {
+	if os.Getenv("DUECLAIM_STRESS") == "" {
+		t.Skip("about eight minutes: with DUECLAIM_STRESS set")
+	}
+	for _, p := range []pair{redisMariaDB, redisMySQL} {
+		for _, m := range []mode{full, status, transition} {
+			t.Run(p.name+" "+string(m), func(t *testing.T) {
+				play(t, p, m, "-orders", "20000", "-speed", "1200", "-kills", "5")
+			})
+		}
+	}
+}
+
+// play runs the example and looks at what it says and what it leaves behind.
+func play(t *testing.T, p pair, m mode, args ...string) {
+	t.Helper()
+	t.Attr("dueclaim.backend", "pair:"+p.name)
+	index, store := p.index(t), p.store(t)
+	exit, out, _ := program.Run(t, append(args, "-mode", string(m), "-index", index, "-store", store)...)
+	assert.Equal(t, 0, exit)
+	for _, want := range []string{
+		`(?m)^verify:$`, `(?m)^  orders +[1-9]`, `(?m)^  paid +[1-9]`, `(?m)^  cancelled +[1-9]`, `(?m)^  forgotten +[1-9]`,
+		`killed worker-\d`, `(?m)^  lateness +p50 .* p99 .* max .*\(of \d+\)$`,
+		`ok +every unpaid order was cancelled, exactly once`, `ok +no paid order was touched`,
+		`ok +the stock of every product is what it was, less the paid orders`, `ok +no order is left open`,
+	} {
+		assert.Regexp(t, want, out)
+	}
+	assert.NotContains(t, out, "FAILED")
+	assert.Equal(t, m == full, strings.Contains(out, "dueclaim_token"), "only mode full adds columns, as Suggest says")
+	found := regexp.MustCompile(`(\d+) were to be cancelled, and sweeps found them`).FindStringSubmatch(out)
+	require.Len(t, found, 2)
+	n, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	assert.Positive(t, n, "orders that the index was not told of were cancelled")
+	assertNothingLeft(t, index, store)
+}
+
+// assertNothingLeft looks for index entries, and for tables in the database, which
+// is the test's own.
 func assertNothingLeft(t *testing.T, index, store string) {
 	t.Helper()
 	if store == "sqlite" {
 		return // the file is gone
 	}
-	p, err := parts.Open(t.Context(), parts.Choice{Index: index, Store: store, Table: table})
+	p, err := parts.Open(t.Context(), parts.Choice{Index: index, Store: store})
 	require.NoError(t, err)
 	defer p.Close()
 	var n int
-	require.NoError(t, p.DB.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n))
-	assert.Zero(t, n, "tasks left behind")
-	require.NoError(t, p.DB.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'shop%'").Scan(&n))
+	require.NoError(t, p.DB.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'shop%' OR table_name LIKE 'dueclaim%'").Scan(&n))
 	assert.Zero(t, n, "tables left behind")
 }
 
@@ -64,6 +118,7 @@ func heap(*testing.T) string       { return "heap" }
 func sqlite(*testing.T) string     { return "sqlite" }
 func redis(t *testing.T) string    { return testserver.Redis(t) }
 func mariadb(t *testing.T) string  { return program.MySQLURL(t, testserver.MariaDB(t)) }
+func mysql(t *testing.T) string    { return program.MySQLURL(t, testserver.MySQL(t)) }
 func postgres(t *testing.T) string { return testserver.Postgres(t) }
 
 func TestAWrongCommandLineIsRefusedWithStatus2(t *testing.T) {
@@ -71,16 +126,20 @@ func TestAWrongCommandLineIsRefusedWithStatus2(t *testing.T) {
 		args []string
 		says string
 	}{
+		"an unknown mode":   {[]string{"-mode", "best"}, `-mode is "best", want status, full or transition`},
 		"negative orders":   {[]string{"-orders", "-1"}, "-orders is -1, want 1"},
-		"one worker":        {[]string{"-workers", "1"}, "-workers is 1, want 2"},
+		"too many orders":   {[]string{"-orders", "1000000"}, "want 1 to 130000"},
+		"no worker":         {[]string{"-workers", "0"}, "-workers is 0, want 1"},
+		"negative kills":    {[]string{"-kills", "-1"}, "-kills is -1, want 0"},
 		"no speed":          {[]string{"-speed", "NaN"}, "-speed is NaN, want 1 to 3600"},
-		"a lease too short": {[]string{"-lease", "1ms"}, "-lease is 1ms, want 500ms"},
+		"a lease too short": {[]string{"-lease", "500ms"}, "-lease is 500ms, want whole seconds from 1s"},
+		"no whole seconds":  {[]string{"-lease", "1500ms"}, "-lease is 1.5s, want whole seconds"},
 		"an argument":       {[]string{"now"}, `unexpected argument "now"`},
 		"an unknown store":  {[]string{"-store", "oracle://scott:tiger@db/x"}, "store oracle://… is of an unknown kind; want sqlite"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, _, stderr := program.Run(t, c.args...)
-			assert.Equal(t, 2, status)
+			exit, _, stderr := program.Run(t, c.args...)
+			assert.Equal(t, 2, exit)
 			assert.Contains(t, stderr, c.says)
 			assert.NotContains(t, stderr, "tiger")
 		})

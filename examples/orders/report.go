@@ -3,37 +3,40 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/examples/internal/lateness"
 )
 
-// report is what came of a day.
+// report is what came of a run.
 type report struct {
 	orders, paid, cancelled int
+	gone                    int // withdrawn or deleted
 	tooLate                 int // payments that came after the cancellation
-	foundPaid               int // tasks that ran and found the order paid
-	forgot                  int // of those, because the shop forgot to cancel the task
-	takenOver               int // orders cancelled by another worker than the one that had claimed the task first
-	victim                  string
+	outrun                  int // handlers that found the order ended by somebody else
+	forgot, found           int // orders that the index was not told of; of those, cancelled
+	again                   int // orders with more than one handler started
+	takenOver               int // orders cancelled by another worker than one that was killed with it in hand
+	killed                  []string
 	day, took               time.Duration
 	onTime, late            []time.Duration // lateness of the others and of those taken over
 	checks                  []check
 }
 
-func newReport(b books, s *shop, orders []order, initially map[string]int) report {
+func newReport(b books, l *ledger, forgot map[string]bool, orders []order, initially map[string]int) report {
 	r := report{
-		orders: len(b.orders), paid: len(s.accepted), tooLate: s.tooLate, forgot: s.forgot, foundPaid: b.done,
-		checks: audit(b, orders, s.accepted, initially),
+		orders: len(orders), paid: len(l.paid), gone: len(l.gone), tooLate: l.tooLate, outrun: l.outrun,
+		forgot: len(forgot), again: l.startedAgain(), killed: l.killed,
+		checks: audit(b, l, orders, initially),
 	}
-	r.checks = append(r.checks, check{"no payment was refused before the order's time was over", s.early})
-	for _, o := range b.orders {
-		if o.status == "cancelled" {
-			r.cancelled++
+	for id, all := range b.cancellations {
+		r.cancelled++
+		if forgot[id] {
+			r.found++
 		}
-		for _, c := range o.cancellations {
-			r.foundPaid--
-			if c.takenOver {
+		for _, c := range all {
+			if c.crashes > 0 || l.wasInHandOfTheKilled(id) {
 				r.takenOver++
 				r.late = append(r.late, c.late)
 			} else {
@@ -57,22 +60,25 @@ func (r report) failed() bool {
 func (r report) print(w io.Writer) {
 	fmt.Fprintln(w)
 	line := func(label string, n int, remark string) {
-		fmt.Fprintf(w, "  %-12s %6d   %s\n", label, n, remark)
+		fmt.Fprintf(w, "  %-13s %6d   %s\n", label, n, remark)
 	}
 	line("orders", r.orders, fmt.Sprintf("%.1f hours in %.0f s", r.day.Hours(), r.took.Seconds()))
 	line("paid", r.paid, "")
-	line("cancelled", r.cancelled, "unpaid after 30 minutes; stock given back")
+	line("cancelled", r.cancelled, "by the workers: not paid within 30 minutes; stock given back")
+	line("withdrawn", r.gone, "by customers, or deleted by the shop")
 	line("paid late", r.tooLate, "payments that came after the cancellation, and were refused")
-	line("found paid", r.foundPaid, fmt.Sprintf("tasks that ran and left a paid order alone; %d of them the shop forgot to cancel, on purpose", r.forgot))
+	line("refused", r.outrun, "handlers whose order was paid or withdrawn while they were at it: rolled back")
+	line("forgotten", r.forgot, fmt.Sprintf("orders that the index was not told of, on purpose; %d were to be cancelled, and sweeps found them", r.found))
+	line("started again", r.again, "orders with more than one handler started")
 	from := "nobody was killed"
-	if r.victim != "" {
-		from = "from " + r.victim + ", which was killed"
+	if len(r.killed) > 0 {
+		from = "from " + strings.Join(r.killed, ", ") + ": killed"
 	}
 	line("taken over", r.takenOver, from)
-	fmt.Fprintf(w, "\n  lateness     %v\n", lateness.Of(r.onTime))
+	fmt.Fprintf(w, "\n  lateness      %v\n", lateness.Of(r.onTime))
 	lateness.Histogram(w, r.onTime)
-	fmt.Fprintln(w, "    (in a rush more orders fall due at once than a disk commits one by one)")
-	fmt.Fprintf(w, "\n  taken over   %v\n", lateness.Of(r.late))
+	fmt.Fprintln(w, "    (created_at has whole seconds: orders fall due together, more at once than there are slots)")
+	fmt.Fprintf(w, "\n  taken over    %v\n", lateness.Of(r.late))
 	fmt.Fprintln(w)
 	for _, c := range r.checks {
 		if c.broken > 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,31 +14,57 @@ import (
 	"github.com/dueclaim/dueclaim/examples/internal/workers"
 )
 
-// instructions is what the parent tells a worker.
+// instructions is what the parent tells another process.
 type instructions struct {
 	Parts parts.Choice
+	Mode  mode
 	Lease time.Duration
+	Delay time.Duration // until an order is due
+	// For the customers:
+	Clock  shopClock
+	Orders int
+}
+
+// child is the main of the other processes.
+func child(ctx context.Context, in instructions) error {
+	if name, _ := workers.Name(); name == customersName {
+		return playCustomers(ctx, in)
+	}
+	return work(ctx, in)
 }
 
 // work is a worker process: it cancels orders until ctx is done.
-func work(ctx context.Context, o instructions) error {
-	db, err := openDatabase(ctx, o.Parts)
+func work(ctx context.Context, in instructions) error {
+	db, err := openDatabase(ctx, in.Parts)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	table, err := db.openOrders(ctx, in.Mode, in.Delay, in.Lease)
+	if err != nil {
+		return err
+	}
 	name, _ := workers.Name()
+	c := &canceller{db: db, table: table, worker: name}
+	cancel := c.cancelAndSettle
+	if in.Mode == transition {
+		cancel = c.cancelAsOneStep
+	}
 	var mux core.Mux
-	mux.Register(kind, core.HandlerFunc((&canceller{db: db, worker: name}).cancelUnpaid))
-	scheduler, err := core.New(db.Index, db.Store, &mux, core.Options{
+	mux.Register(kind, core.HandlerFunc(cancel))
+	scheduler, err := core.New(db.Index, table, &mux, core.Options{
 		Name:  name,
 		Slots: 16,
-		Lease: o.Lease,
-		Ahead: min(100*time.Millisecond, o.Lease/4),
+		Lease: in.Lease, // the same as the table's LeaseFor
+		Ahead: 100 * time.Millisecond,
 		Drain: 5 * time.Second,
-		// A customer who pays while a worker has the task in hand takes it away from
+		// A customer who pays while a worker has the order in hand takes it away from
 		// that worker. Here this is common, and no more than a warning.
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})).With("worker", name),
+		Observer: core.Observer{
+			Started:  func(job *core.Job, _ time.Duration) { tell(started, job) },
+			Returned: func(job *core.Job, _ time.Duration, _ error) { tell(returned, job) },
+		},
 	})
 	if err != nil {
 		return err
@@ -48,41 +75,69 @@ func work(ctx context.Context, o instructions) error {
 	return nil
 }
 
-// canceller handles the tasks.
+func tell(what what, job *core.Job) {
+	_ = workers.Tell(note{What: what, Order: string(job.Task.ID)}) // a parent that is gone closes the other pipe too
+}
+
+// canceller handles the orders whose time is up.
 type canceller struct {
 	db     *database
+	table  parts.Table
 	worker string
 }
 
-// cancelUnpaid cancels an order that is still pending and gives its stock back.
-// That and the completion of the task are committed together: after a crash at any
-// moment either both are done or neither, and then another worker does it.
-func (c *canceller) cancelUnpaid(ctx context.Context, job *core.Job) error {
+// cancelAndSettle is the handler of the modes full and status: the stock comes back
+// and the order's own row becomes 'cancelled' (by SettleTx, the last statement) in
+// one transaction. After a crash at any moment either all is done or nothing, and
+// then another worker does it. If the customer paid meanwhile, or the order is
+// gone, SettleTx fails and all is rolled back.
+func (c *canceller) cancelAndSettle(ctx context.Context, job *core.Job) error {
 	if err := askPaymentProvider(ctx); err != nil {
 		return err
 	}
-	id := string(job.Task.ID)
 	err := c.db.InTx(ctx, func(tx *sql.Tx) error {
-		n, err := c.db.change(ctx, tx, "UPDATE shop_orders SET status = 'cancelled' WHERE id = ? AND status = 'pending'", id)
-		if err != nil {
+		if err := c.giveBack(ctx, tx, job); err != nil {
 			return err
 		}
-		if n == 1 { // else it was paid meanwhile: leave it alone
-			// the goods come back
-			_, err := c.db.change(ctx, tx, "INSERT INTO shop_stock (sku, moved) SELECT sku, quantity FROM shop_items WHERE order_id = ?", id)
-			if err != nil {
-				return err
-			}
-			if err := c.record(ctx, tx, job); err != nil {
-				return err
-			}
-		}
-		return c.db.Store.SettleTx(ctx, tx, job.Now(), []core.Settlement{job.Done()})
+		return c.table.SettleTx(ctx, tx, job.Now(), []core.Settlement{job.Done()})
 	})
+	if errors.Is(err, core.ErrLeaseLost) {
+		tell(outrun, job)
+	}
 	if err != nil {
-		return err // rolled back: the task is tried again, by whoever holds it then
+		return err // rolled back; if the order is still open it is tried again, by whoever claims it then
 	}
 	return core.Settled
+}
+
+// cancelAsOneStep is the handler of the mode transition: the order's row becomes
+// 'cancelled' only if it still is 'pending', and then the stock comes back in the
+// same transaction. If somebody else was quicker there is nothing to do.
+func (c *canceller) cancelAsOneStep(ctx context.Context, job *core.Job) error {
+	if err := askPaymentProvider(ctx); err != nil {
+		return err
+	}
+	first := false
+	err := c.table.Transition(ctx, job, func(tx *sql.Tx) error {
+		first = true
+		return c.giveBack(ctx, tx, job)
+	})
+	if err == nil && !first {
+		tell(outrun, job)
+	}
+	return err
+}
+
+// giveBack gives an order's stock back and writes the cancellation down, for the
+// check in the end.
+func (c *canceller) giveBack(ctx context.Context, tx *sql.Tx, job *core.Job) error {
+	order := string(job.Task.ID)
+	if err := c.db.restock(ctx, tx, order); err != nil {
+		return err
+	}
+	_, err := c.db.change(ctx, tx, "INSERT INTO shop_cancellations (order_id, worker, crashes, at_ms, late_us) VALUES (?, ?, ?, ?, ?)",
+		order, c.worker, job.Crashes, job.Now().UnixMilli(), job.Lateness().Microseconds())
+	return err
 }
 
 // askPaymentProvider stands for a question to somebody outside that takes a while.
@@ -93,12 +148,4 @@ func askPaymentProvider(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// record writes down the cancellation, for the check in the end.
-func (c *canceller) record(ctx context.Context, tx *sql.Tx, job *core.Job) error {
-	takenOver := min(job.Crashes, 1)
-	_, err := c.db.change(ctx, tx, "INSERT INTO shop_cancellations (order_id, worker, taken_over, at, late_us) VALUES (?, ?, ?, ?, ?)",
-		string(job.Task.ID), c.worker, takenOver, job.Now().UnixMilli(), job.Lateness().Microseconds())
-	return err
 }

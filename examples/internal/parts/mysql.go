@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/mysqlclaim"
 )
 
@@ -33,6 +34,7 @@ func (p *Parts) openMySQL(ctx context.Context) error {
 		return err
 	}
 	p.Store, p.DB, p.quote = store, db, '`'
+	p.table = func(_ context.Context, def claim.Table) (Table, error) { return mysqlclaim.NewTable(db, def) }
 	return nil
 }
 

@@ -37,6 +37,7 @@ type Parts struct {
 	DB *sql.DB
 
 	choice Choice
+	table  func(ctx context.Context, def claim.Table) (Table, error)
 	quote  byte // of table names
 	dollar bool // placeholders are $1, $2 …
 	close  []func() error
@@ -115,7 +116,7 @@ func (p *Parts) InTx(ctx context.Context, f func(tx *sql.Tx) error) error {
 // state. This is SQL of the example's own, beside the store: what it says doesn't
 // depend on what the scheduler believes.
 func (p *Parts) Counts(ctx context.Context) (map[claim.Status]int, error) {
-	query := p.SQL("SELECT status, COUNT(*) FROM " + p.table() + " WHERE queue = ? GROUP BY status")
+	query := p.SQL("SELECT status, COUNT(*) FROM " + p.tasks() + " WHERE queue = ? GROUP BY status")
 	rows, err := p.DB.QueryContext(ctx, query, p.choice.Queue)
 	if err != nil {
 		return nil, fmt.Errorf("count the tasks: %w", err)
@@ -136,7 +137,7 @@ func (p *Parts) Counts(ctx context.Context) (map[claim.Status]int, error) {
 // RunningOf reads from the tasks' table how many tasks a worker holds. Holders
 // start with the worker's Options.Name.
 func (p *Parts) RunningOf(ctx context.Context, worker string) (n int, err error) {
-	query := p.SQL("SELECT COUNT(*) FROM " + p.table() + " WHERE queue = ? AND status = 'running' AND holder LIKE ?")
+	query := p.SQL("SELECT COUNT(*) FROM " + p.tasks() + " WHERE queue = ? AND status = 'running' AND holder LIKE ?")
 	if err := p.DB.QueryRowContext(ctx, query, p.choice.Queue, worker+".%").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the tasks of %s: %w", worker, err)
 	}
@@ -148,19 +149,29 @@ func (p *Parts) RunningOf(ctx context.Context, worker string) (n int, err error)
 func (p *Parts) Clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
-	_, err := p.DB.ExecContext(ctx, p.SQL("DELETE FROM "+p.table()+" WHERE queue = ?"), p.choice.Queue)
-	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	for err == nil {
-		var left []core.Entry
-		if left, err = p.Index.Due(ctx, far, 1000); len(left) == 0 {
-			break
-		}
-		err = errors.Join(err, p.Index.Remove(ctx, left))
-	}
-	if err != nil {
+	if _, err := p.DB.ExecContext(ctx, p.SQL("DELETE FROM "+p.tasks()+" WHERE queue = ?"), p.choice.Queue); err != nil {
 		return fmt.Errorf("clean up: %w", err)
 	}
-	return nil
+	return p.ClearIndex(ctx)
 }
 
-func (p *Parts) table() string { return claim.QuoteTable(p.choice.Table, p.quote) }
+// ClearIndex removes the queue's index entries.
+func (p *Parts) ClearIndex(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
+	defer cancel()
+	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	for {
+		left, err := p.Index.Due(ctx, far, 1000)
+		if err == nil && len(left) > 0 {
+			err = p.Index.Remove(ctx, left)
+		}
+		if err != nil {
+			return fmt.Errorf("clear the index: %w", err)
+		}
+		if len(left) == 0 {
+			return nil
+		}
+	}
+}
+
+func (p *Parts) tasks() string { return claim.QuoteTable(p.choice.Table, p.quote) }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/pgclaim"
 )
@@ -39,6 +40,10 @@ func (p *Parts) openPostgres(ctx context.Context) error {
 		return err
 	}
 	p.Store, p.DB, p.quote, p.dollar = postgresStore{store}, db, '"', true
+	p.table = func(_ context.Context, def claim.Table) (Table, error) {
+		t, err := pgclaim.NewSQLTable(db, def)
+		return postgresTable{t}, err
+	}
 	return nil
 }
 
@@ -51,4 +56,15 @@ func (s postgresStore) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call,
 
 func (s postgresStore) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	return s.SettleSQLTx(ctx, tx, now, settlements)
+}
+
+// postgresTable is the table with the transactions of database/sql.
+type postgresTable struct{ *pgclaim.Table }
+
+func (t postgresTable) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
+	return t.SettleSQLTx(ctx, tx, now, settlements)
+}
+
+func (t postgresTable) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx) error) error {
+	return t.TransitionSQL(ctx, job, f)
 }

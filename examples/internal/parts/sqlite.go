@@ -3,6 +3,7 @@ package parts
 import (
 	"context"
 
+	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/sqliteclaim"
 )
 
@@ -15,5 +16,13 @@ func (p *Parts) openSQLite(ctx context.Context) error {
 	}
 	p.close = append(p.close, store.Close)
 	p.Store, p.DB, p.quote = store, store.DB(), '"'
+	p.table = func(ctx context.Context, def claim.Table) (Table, error) {
+		t, err := sqliteclaim.OpenTable(ctx, path, def)
+		if err != nil {
+			return nil, err
+		}
+		p.close = append(p.close, t.Close)
+		return t, nil
+	}
 	return nil
 }

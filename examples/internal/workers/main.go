@@ -47,3 +47,15 @@ func Main[T any](work func(ctx context.Context, orders T) error) int {
 	}
 	return 0
 }
+
+// Tell gives message to the parent, which started this worker with StartHearing.
+// It may be called concurrently. What was told before the process is killed
+// arrives.
+func Tell[M any](message M) error {
+	line, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(append(line, '\n')) // one write: lines of a pipe don't mix
+	return err
+}

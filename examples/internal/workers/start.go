@@ -8,6 +8,7 @@
 package workers
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,6 +32,14 @@ type Process struct {
 // Start starts a worker with its orders. What it writes to its standard error
 // goes to the parent's.
 func Start[T any](name string, orders T) (*Process, error) {
+	return StartHearing[T, struct{}](name, orders, nil)
+}
+
+// StartHearing is Start for a worker that tells the parent something while it
+// works: hear is called, by one goroutine, with all that it gave to Tell, also
+// with the last words of one that was killed. After Kill and Stop nothing more
+// comes.
+func StartHearing[T, M any](name string, orders T, hear func(M)) (*Process, error) {
 	line, err := json.Marshal(orders)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -44,10 +53,19 @@ func Start[T any](name string, orders T) (*Process, error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	var words io.ReadCloser
+	if hear != nil {
+		if words, err = p.cmd.StdoutPipe(); err != nil {
+			return nil, fmt.Errorf("start %s: %w", name, err)
+		}
+	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() { // ends with the process; Stop joins it
+		if hear != nil {
+			listen(words, hear) // to its end, before Wait closes it
+		}
 		p.err = p.cmd.Wait()
 		close(p.ended)
 	}()
@@ -57,6 +75,22 @@ func Start[T any](name string, orders T) (*Process, error) {
 	}
 	return p, nil
 }
+
+// listen calls hear with each line. One that is no whole message is the last: its
+// writer was killed.
+func listen[M any](words io.Reader, hear func(M)) {
+	lines := bufio.NewScanner(words)
+	for lines.Scan() {
+		var message M
+		if json.Unmarshal(lines.Bytes(), &message) == nil {
+			hear(message)
+		}
+	}
+	_, _ = io.Copy(io.Discard, words)
+}
+
+// Ended is closed when the process is gone and all that it told was heard.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Kill ends the process at once, as a power cut would (SIGKILL), and waits until
 // it is gone.

@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,21 +14,52 @@ const patience = 15 * time.Second
 type Team struct {
 	members []*Process
 	killed  string
+	started int
+	start   func(name string) (*Process, error)
 }
 
 // StartTeam starts n workers, named worker-1, worker-2 and so on; orders returns
 // what each of them is told. Stop the team also when it fails.
 func StartTeam[T any](n int, orders func(name string) T) (*Team, error) {
-	t := &Team{}
-	for i := range n {
-		name := fmt.Sprintf("worker-%d", i+1)
-		p, err := Start(name, orders(name))
-		if err != nil {
+	return StartTeamHearing[T, struct{}](n, orders, nil)
+}
+
+// StartTeamHearing is StartTeam for workers that tell the parent something: hear
+// is called with the name of the worker and its message, by a goroutine for each
+// worker.
+func StartTeamHearing[T, M any](n int, orders func(name string) T, hear func(name string, message M)) (*Team, error) {
+	t := &Team{start: func(name string) (*Process, error) {
+		if hear == nil {
+			return Start(name, orders(name))
+		}
+		return StartHearing(name, orders(name), func(message M) { hear(name, message) })
+	}}
+	for range n {
+		if err := t.Add(); err != nil {
 			return t, err
 		}
-		t.members = append(t.members, p)
 	}
 	return t, nil
+}
+
+// Add starts one more worker.
+func (t *Team) Add() error {
+	t.started++
+	p, err := t.start(fmt.Sprintf("worker-%d", t.started))
+	if err != nil {
+		return err
+	}
+	t.members = append(t.members, p)
+	return nil
+}
+
+// Names returns the names of the workers that are left.
+func (t *Team) Names() []string {
+	names := make([]string, len(t.members))
+	for i, p := range t.members {
+		names[i] = p.Name
+	}
+	return names
 }
 
 // Len returns how many workers are left.
@@ -38,15 +70,23 @@ func (t *Team) Len() int { return len(t.members) }
 func (t *Team) Last() string { return t.members[len(t.members)-1].Name }
 
 // KillLast kills the last worker.
-func (t *Team) KillLast() {
-	n := len(t.members) - 1
-	p := t.members[n]
-	t.members = t.members[:n]
+func (t *Team) KillLast() { t.kill(len(t.members) - 1) }
+
+// Kill kills the worker of that name, if there is one.
+func (t *Team) Kill(name string) {
+	if i := slices.Index(t.Names(), name); i >= 0 {
+		t.kill(i)
+	}
+}
+
+func (t *Team) kill(i int) {
+	p := t.members[i]
+	t.members = slices.Delete(t.members, i, i+1)
 	t.killed = p.Name
 	p.Kill()
 }
 
-// Killed returns the name of the worker that was killed, or "".
+// Killed returns the name of the last worker that was killed, or "".
 func (t *Team) Killed() string { return t.killed }
 
 // Check returns an error when a worker has ended by itself.

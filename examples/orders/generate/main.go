@@ -4,8 +4,8 @@
 //
 // The shop opens at 9 o'clock. Orders trickle in, jump after a newsletter at 10,
 // and pile up around lunch. Most customers pay within minutes (a log-normal time,
-// so that a few take very long), some in the last second of the 30 minutes that
-// they have, and the others never.
+// so that a few take very long), one in ten about when the 30 minutes that they have
+// are over, and the others never.
 package main
 
 import (
@@ -96,11 +96,11 @@ func arrival(random *rand.Rand) time.Duration {
 // payment is when an order is paid, zero for never.
 func payment(random *rand.Rand, placed time.Time) time.Time {
 	switch u := random.Float64(); {
-	case u < 0.68: // half of them within 3 minutes, about one in fifty too late
+	case u < 0.60: // half of them within 3 minutes, about one in fifty too late
 		minutes := 3 * math.Exp(1.1*random.NormFloat64())
 		return placed.Add(time.Duration(minutes * float64(time.Minute))).Truncate(time.Millisecond)
 	case u < 0.70:
-		return placed.Add(allowed - time.Duration(random.IntN(1000))*time.Millisecond)
+		return placed.Add(allowed + time.Duration(random.IntN(90_000)-45_000)*time.Millisecond)
 	default:
 		return time.Time{}
 	}
