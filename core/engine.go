@@ -187,10 +187,15 @@ func (e *engine) addToIndex(entries []Entry) {
 
 // putInIndex puts entries into the index.
 func (e *engine) putInIndex(entries []Entry) {
+	e.writeToIndex("add", entries, e.idx.Add)
+}
+
+// writeToIndex calls a method of the index that puts entries into it.
+func (e *engine) writeToIndex(op string, entries []Entry, write func(context.Context, []Entry) error) {
 	if len(entries) == 0 {
 		return
 	}
-	if err := e.toIndex("add", func(ctx context.Context) error { return e.idx.Add(ctx, entries) }); err != nil {
+	if err := e.toIndex(op, func(ctx context.Context) error { return write(ctx, entries) }); err != nil {
 		e.obs.notIndexed(len(entries), err)
 		return
 	}

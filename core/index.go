@@ -58,12 +58,24 @@ type Taker interface {
 	Take(ctx context.Context, now, until time.Time, limit int) (taken []ID, next time.Time, err error)
 }
 
+// Restorer is an optional capability of a TimeIndex: to put back what it has lost
+// without a change to what it has. Sweeps of [Undated] stores use it: of such rows
+// only the index knows until when they are held or back off, and Add, where the
+// earlier due time stays, would cut that short.
+type Restorer interface {
+	// AddMissing adds each entry whose id the index doesn't have, in one atomic
+	// step with finding it missing. An entry that is there stays as it is, whether
+	// its due time is earlier or later, also one that was taken and stands at
+	// until; that is no error.
+	AddMissing(ctx context.Context, entries []Entry) error
+}
+
 // Watcher is an optional capability of a TimeIndex: a wake-up for sleeping
 // schedulers. It is a hint too: polling is enough to be right.
 type Watcher interface {
-	// Watch calls notify when an Add, from any process, brought an entry that is
-	// earlier than all others, also the first one, or made one so. Notifications may be merged, doubled or, after a
-	// lost connection, missed. notify doesn't block. Watch blocks until ctx is
+	// Watch calls notify when an Add or AddMissing, from any process, brought an
+	// entry that is earlier than all others, also the first one, or made one so.
+	// Notifications may be merged, doubled or, after a lost connection, missed. notify doesn't block. Watch blocks until ctx is
 	// done (it then returns nil or ctx's error) or until it can't go on (it
 	// returns another error; the scheduler calls it again after a back-off). It
 	// has joined every goroutine of its own when it returns.

@@ -12,10 +12,12 @@ import (
 // look due in the store. The time index alone then keeps workers apart and holds
 // the back-off.
 //
-// Where Undated returns true, sweeps never claim. They add rows that are overdue
-// at a little more than now + [Options].Lease: later than where the index has any
-// row that is held, as Add keeps the earlier time. Rows due later are added at
-// their due times as ever. What that costs:
+// Where Undated returns true, sweeps never claim. They put rows that are overdue
+// and that the index doesn't have into it, at a little more than
+// now + [Options].Lease: somebody may have them in hand. An index that is no
+// [Restorer] has them added there, which is later than where it has any row that
+// is held, as Add keeps the earlier time. Rows due later are added at their due
+// times as ever. What that costs:
 //
 //   - A row that was overdue when the index lost it, or that nobody put there,
 //     comes up a lease later. The near sweep finds it among the first 500 overdue
@@ -23,7 +25,8 @@ import (
 //   - With the index away nothing that is overdue runs until it is back. The rows
 //     are safe meanwhile.
 //   - A back-off longer than a lease is known to the index and to the process that
-//     asked for it. A sweep of another process shortens it to about a lease.
+//     asked for it. Where the index loses it, or is no Restorer, a sweep of another
+//     process shortens it to about a lease.
 //   - A retry may start up to [Options].Ahead too early.
 //   - Where the index loses an entry whose row is in hand, or misses that its lease
 //     was extended, another process may come upon it and start a second handler:
@@ -43,7 +46,7 @@ func isUndated(store Claimer) bool {
 // overdue, unless the index is at work on a backlog, and a page of what is due
 // soon, which overdue rows, all in hand perhaps, must not hide.
 //
-// What is overdue is added again each time: one write of a page at most, which
+// What is overdue is restored again each time: one call with a page at most, which
 // changes nothing where the index has the rows. To remember them instead would
 // put off the repair of an index that is lost meanwhile.
 func (e *engine) sweepUndated(ctx context.Context, inFlight time.Duration) error {
@@ -94,8 +97,18 @@ func (e *engine) addSwept(rows []Entry, inFlight time.Duration) {
 		}
 	}
 	e.mu.Unlock()
-	e.putInIndex(overdue) // also past the horizon: the row is no later one
+	e.restore(overdue) // also past the horizon: the row is no later one
 	e.addToIndex(rows[n:])
+}
+
+// restore puts entries whose times are guesses into the index, which may know
+// better. By Add an earlier guess wins over what it knows.
+func (e *engine) restore(entries []Entry) {
+	if r, ok := e.idx.(Restorer); ok {
+		e.writeToIndex("add missing", entries, r.AddMissing)
+		return
+	}
+	e.putInIndex(entries)
 }
 
 // rest remembers until when a row that looks overdue is to be left alone, where

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,33 +61,47 @@ func track(t *testing.T, idx core.TimeIndex, store core.Claimer, due time.Time, 
 	}
 }
 
+// retried runs a task that fails twice, on so many schedulers, and returns when it
+// was started.
+func retried(t *testing.T, idx core.TimeIndex, backoff time.Duration, processes int) []time.Time {
+	t.Helper()
+	store, s := &stepStore{}, &starts{}
+	h := core.HandlerFunc(func(_ context.Context, job *core.Job) error {
+		if s.note(job.Task.ID) < 3 {
+			return errors.New("no luck")
+		}
+		store.do(job.Task.ID)
+		return nil
+	})
+	due := time.Now().Add(time.Second)
+	store.put(due, "1")
+	track(t, idx, store, due, "1")
+	for range processes {
+		running(t, newScheduler(t, idx, store, h, core.Options{Backoff: func(int) time.Duration { return backoff }}))
+	}
+	time.Sleep(3 * backoff)
+	at := s.of("1")
+	require.Len(t, at, 3)
+	return at
+}
+
 func TestSweepsDontCutABackoffThatOnlyTheIndexHolds(t *testing.T) {
+	restores := func() core.TimeIndex { return heapindex.New() }
+	plain := func() core.TimeIndex { return takerOnly{heapindex.New()} }
 	for _, c := range []struct {
+		name      string
+		idx       func() core.TimeIndex
 		backoff   time.Duration
 		processes int
 	}{
-		{25 * time.Second, 3},
-		{20 * time.Minute, 1}, // longer than a lease: others don't know of it
+		{"longer than a lease", restores, time.Hour, 2},
+		{"within a lease", restores, 25 * time.Second, 3},
+		{"within a lease, by Add", plain, 25 * time.Second, 3},
+		{"known to the only process, by Add", plain, 20 * time.Minute, 1},
 	} {
-		t.Run(c.backoff.String(), func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, idx, s := &stepStore{}, heapindex.New(), &starts{}
-				h := core.HandlerFunc(func(_ context.Context, job *core.Job) error {
-					if s.note(job.Task.ID) < 3 {
-						return errors.New("no luck")
-					}
-					store.do(job.Task.ID)
-					return nil
-				})
-				due := time.Now().Add(time.Second)
-				store.put(due, "1")
-				track(t, idx, store, due, "1")
-				for range c.processes {
-					running(t, newScheduler(t, idx, store, h, core.Options{Backoff: func(int) time.Duration { return c.backoff }}))
-				}
-				time.Sleep(3 * c.backoff)
-				at := s.of("1")
-				require.Len(t, at, 3)
+				at := retried(t, c.idx(), c.backoff, c.processes)
 				const ahead = 50 * time.Millisecond // the store can't say that it is too early
 				for i := range 2 {
 					assert.WithinRange(t, at[i+1], at[i].Add(c.backoff-ahead), at[i].Add(c.backoff+100*time.Millisecond))
@@ -94,6 +109,57 @@ func TestSweepsDontCutABackoffThatOnlyTheIndexHolds(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestByAddTheSweepOfAnotherProcessCutsALongBackoffToALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := retried(t, takerOnly{heapindex.New()}, time.Hour, 2)
+		for i := range 2 {
+			assert.WithinRange(t, at[i+1], at[i].Add(30*time.Second), at[i].Add(withinALease))
+		}
+	})
+}
+
+// takerOnly is an index that can't restore.
+type takerOnly struct {
+	core.TimeIndex
+}
+
+func (x takerOnly) Take(ctx context.Context, now, until time.Time, limit int) ([]core.ID, time.Time, error) {
+	return x.TimeIndex.(core.Taker).Take(ctx, now, until, limit)
+}
+
+func TestAFailedRestoreIsTriedAgainByTheNextSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, s := &stepStore{}, &starts{}
+		idx := &restoring{Index: heapindex.New()}
+		idx.away.Store(true)
+		stop := running(t, newScheduler(t, idx, store, s.doing(store), core.Options{}))
+		store.put(time.Now().Add(-time.Hour), "1", "2")
+		track(t, idx, store, time.Now().Add(time.Hour), "2") // the index has another time, and keeps it
+		time.Sleep(10 * time.Second)
+		idx.away.Store(false)
+		back := time.Now()
+		time.Sleep(time.Minute)
+		at := s.of("1")
+		require.Len(t, at, 1)
+		assert.WithinRange(t, at[0], back.Add(30*time.Second), back.Add(withinALease+5*time.Second))
+		assert.Empty(t, s.of("2"), "it stands where it stood")
+		require.NoError(t, stop())
+	})
+}
+
+// restoring is an index whose AddMissing may fail.
+type restoring struct {
+	*heapindex.Index
+	away atomic.Bool
+}
+
+func (x *restoring) AddMissing(ctx context.Context, entries []core.Entry) error {
+	if x.away.Load() {
+		return errAway
+	}
+	return x.Index.AddMissing(ctx, entries)
 }
 
 func TestRowsInHandThatLookDueAreNotStartedAgain(t *testing.T) {

@@ -29,6 +29,7 @@ var (
 	_ core.TimeIndex = (*Index)(nil)
 	_ core.Taker     = (*Index)(nil)
 	_ core.Watcher   = (*Index)(nil)
+	_ core.Restorer  = (*Index)(nil)
 )
 
 // Index is an in-process time index. It is safe for concurrent use and has no
@@ -56,23 +57,33 @@ func (x *Index) Len() int {
 
 // Add implements [core.TimeIndex]. Its only error is that of a ctx that is done.
 func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
-	for len(entries) > 0 {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("heapindex: add: %w", err)
-		}
-		n := min(len(entries), lockStep)
-		x.addStep(entries[:n])
-		entries = entries[n:]
-	}
-	return doneErr(ctx, "add")
+	return x.put(ctx, "add", entries, x.entries.addEarlier)
 }
 
-func (x *Index) addStep(entries []core.Entry) {
+// AddMissing implements [core.Restorer]. Its only error is that of a ctx that is
+// done.
+func (x *Index) AddMissing(ctx context.Context, entries []core.Entry) error {
+	return x.put(ctx, "add missing", entries, x.entries.addMissing)
+}
+
+func (x *Index) put(ctx context.Context, call string, entries []core.Entry, put func(core.ID, int64)) error {
+	for len(entries) > 0 {
+		if err := doneErr(ctx, call); err != nil {
+			return err
+		}
+		n := min(len(entries), lockStep)
+		x.putStep(entries[:n], put)
+		entries = entries[n:]
+	}
+	return doneErr(ctx, call)
+}
+
+func (x *Index) putStep(entries []core.Entry, put func(core.ID, int64)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.entries.head()
 	for _, e := range entries {
-		x.entries.addEarlier(e.ID, e.Due.UnixMilli())
+		put(e.ID, e.Due.UnixMilli())
 	}
 	x.wakeIfEarlier(before)
 }

@@ -103,7 +103,15 @@ func TestWatchWakesEachWatcherForAnEarlierHeadOnly(t *testing.T) {
 		step(4, "another moved to the head", func() error {
 			return idx.Move(ctx, []core.Move{{ID: "b", From: at(200), To: at(10)}})
 		})
-		step(4, "a remove", func() error { return idx.Remove(ctx, []core.Entry{entry("b", 10)}) })
+		missing := func(id string, ms int) func() error {
+			return func() error { return idx.AddMissing(ctx, []core.Entry{entry(id, ms)}) }
+		}
+		step(4, "one that is there, restored earlier", missing("a", 1))
+		step(5, "a missing one before all others", missing("e", 5))
+		step(5, "the head moved to later again", func() error {
+			return idx.Move(ctx, []core.Move{{ID: "e", From: at(5), To: at(400)}})
+		})
+		step(5, "a remove", func() error { return idx.Remove(ctx, []core.Entry{entry("b", 10)}) })
 		cancel()
 		wg.Wait()
 	})
@@ -116,6 +124,8 @@ func TestADoneContextChangesNothing(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, idx.Add(ctx, []core.Entry{entry("b", 1)}), context.Canceled)
 	require.ErrorIs(t, idx.Add(ctx, nil), context.Canceled)
+	require.ErrorIs(t, idx.AddMissing(ctx, []core.Entry{entry("b", 1)}), context.Canceled)
+	require.ErrorContains(t, idx.AddMissing(ctx, nil), "heapindex: add missing: ")
 	require.ErrorIs(t, idx.Move(ctx, []core.Move{{ID: "a", From: at(1), To: at(2)}}), context.Canceled)
 	require.ErrorIs(t, idx.Remove(ctx, []core.Entry{entry("a", 1)}), context.Canceled)
 	_, err := idx.Due(ctx, at(5), 5)

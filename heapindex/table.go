@@ -54,6 +54,18 @@ func (t *table) addEarlier(id core.ID, due int64) {
 		}
 		return
 	}
+	t.insert(id, due)
+}
+
+// addMissing puts id in at due unless it is there already.
+func (t *table) addMissing(id core.ID, due int64) {
+	if _, ok := t.slots[id]; !ok {
+		t.insert(id, due)
+	}
+}
+
+// insert puts id in, which isn't there.
+func (t *table) insert(id core.ID, due int64) {
 	slot := t.free
 	if slot >= 0 {
 		t.free = t.pos[slot]

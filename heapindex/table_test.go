@@ -53,7 +53,7 @@ func TestTableAgreesWithAPlainMapOverRandomHistories(t *testing.T) {
 		for range 600 {
 			id := core.ID(fmt.Sprintf("id-%d", r.IntN(40)))
 			from, to := int64(r.IntN(12)), int64(r.IntN(12))
-			switch r.IntN(6) {
+			switch r.IntN(7) {
 			case 0, 1:
 				tab.addEarlier(id, to)
 				if old, ok := m[id]; !ok || to < old {
@@ -78,6 +78,11 @@ func TestTableAgreesWithAPlainMapOverRandomHistories(t *testing.T) {
 				require.Equal(t, wantOK, ok)
 				require.Equal(t, wantNext, next)
 			case 5:
+				tab.addMissing(id, to)
+				if _, ok := m[id]; !ok {
+					m[id] = to
+				}
+			case 6:
 				var got []core.ID
 				n := r.IntN(50)
 				tab.ascend(func(it item) bool {
