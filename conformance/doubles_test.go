@@ -59,13 +59,13 @@ func (d double) insist(run func() map[string]string) map[string]string {
 var heavy = []string{
 	"claim/large-bytes", "claim/one-winner", "claim/take-over-one-winner", "claim/against-settle",
 	"contract/concurrent", "contract/large-batch", "contract/large-batch-store", "insert/one-bad-of-many",
-	"take/no-id-twice", "watch/earlier-head", "watch/new-head", "watch/ends", "watch/joins", "watch/many",
+	"take/no-id-twice", "watch/earlier-head", "watch/new-head", "watch/ends", "watch/joins", "watch/many", "watch/restored", "restore/at-every-boundary", "restore/one-winner",
 	"insert/one-winner", "insert/replace-one-winner", "cancel/against-claim", "reschedule/against-claim",
 	"batch/at-every-boundary", "batch/at-every-boundary-store", "insert/at-every-boundary", "batch/heavy", "waiting/after-thinning",
 	"take/large", "watch/earliest-anywhere", "waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
 	"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims", "break/watch",
 	"break/deadline", "break/deadline-claims", "clock/shared",
-	"queue/entries", "queue/takes", "queue/claims", "queue/changes", "queue/purge", "queue/tx", // whole lives: most bugs show in them
+	"queue/entries", "queue/takes", "queue/restores", "queue/claims", "queue/changes", "queue/purge", "queue/tx", // whole lives: most bugs show in them
 }
 
 func (d double) runs(name string) bool { return name == d.want || !slices.Contains(heavy, name) }
@@ -94,7 +94,7 @@ func naiveIndexBackend(bug string) conformance.Index {
 		Peer:      func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
 		Break:     func(_ *testing.T, idx core.TimeIndex) func() { return idx.(*naive.Index).Break() },
 		Neighbour: func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Neighbour() },
-		Provides:  conformance.IndexProvides{Taker: true, Watcher: true},
+		Provides:  conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
 	}
 }
 

@@ -17,7 +17,7 @@ func FaultyClaimer(c core.Claimer, faults *Faults) core.Claimer {
 	x := &faultyClaimer{inner: c, f: faults}
 	if clock, ok := c.(core.TimeSource); ok && !faults.opt.HideTimeSource {
 		return struct {
-			core.Claimer
+			*faultyClaimer
 			core.TimeSource
 		}{x, faultyClock{faults, clock}}
 	}
@@ -34,18 +34,18 @@ func FaultyStore(s core.Store, faults *Faults) core.Store {
 	switch {
 	case tells && purges:
 		return struct {
-			core.Store
+			*faultyStore
 			core.TimeSource
 			core.Purger
 		}{x, c, p}
 	case tells:
 		return struct {
-			core.Store
+			*faultyStore
 			core.TimeSource
 		}{x, c}
 	case purges:
 		return struct {
-			core.Store
+			*faultyStore
 			core.Purger
 		}{x, p}
 	default:
@@ -56,6 +56,22 @@ func FaultyStore(s core.Store, faults *Faults) core.Store {
 type faultyClaimer struct {
 	inner core.Claimer
 	f     *Faults
+}
+
+// Undated implements core.Undated, for a claimer that has it; without it the
+// answer is the one that its absence has.
+func (x *faultyClaimer) Undated() bool {
+	u, ok := x.inner.(core.Undated)
+	return ok && u.Undated()
+}
+
+// CheckID implements core.IDChecker, for a claimer that has it; without it every
+// id will do. It asks no backend, which could fail.
+func (x *faultyClaimer) CheckID(id core.ID) error {
+	if c, ok := x.inner.(core.IDChecker); ok {
+		return c.CheckID(id)
+	}
+	return nil
 }
 
 func (x *faultyClaimer) Claim(ctx context.Context, ids []core.ID, lease core.Lease) (got []core.Claimed, err error) {

@@ -15,15 +15,35 @@ func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
 	x := &faultyIndex{inner: idx, f: faults}
 	taker, takes := idx.(core.Taker)
 	watcher, watches := idx.(core.Watcher)
-	takes, watches = takes && !faults.opt.HideTaker, watches && !faults.opt.HideWatcher
-	t, w := faultyTaker{x, taker}, faultyWatcher{faults, watcher}
+	restorer, restores := idx.(core.Restorer)
+	takes, watches, restores = takes && !faults.opt.HideTaker, watches && !faults.opt.HideWatcher, restores && !faults.opt.HideRestorer
+	t, w, r := faultyTaker{x, taker}, faultyWatcher{faults, watcher}, faultyRestorer{faults, restorer}
 	switch {
+	case takes && watches && restores:
+		return struct {
+			core.TimeIndex
+			core.Taker
+			core.Watcher
+			core.Restorer
+		}{x, t, w, r}
 	case takes && watches:
 		return struct {
 			core.TimeIndex
 			core.Taker
 			core.Watcher
 		}{x, t, w}
+	case takes && restores:
+		return struct {
+			core.TimeIndex
+			core.Taker
+			core.Restorer
+		}{x, t, r}
+	case watches && restores:
+		return struct {
+			core.TimeIndex
+			core.Watcher
+			core.Restorer
+		}{x, w, r}
 	case takes:
 		return struct {
 			core.TimeIndex
@@ -34,6 +54,11 @@ func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
 			core.TimeIndex
 			core.Watcher
 		}{x, w}
+	case restores:
+		return struct {
+			core.TimeIndex
+			core.Restorer
+		}{x, r}
 	default:
 		return x
 	}
@@ -103,4 +128,13 @@ func (w faultyWatcher) Watch(ctx context.Context, notify func()) error {
 			notify()
 		}
 	})
+}
+
+type faultyRestorer struct {
+	f     *Faults
+	inner core.Restorer
+}
+
+func (r faultyRestorer) AddMissing(ctx context.Context, entries []core.Entry) error {
+	return r.f.call(ctx, func() error { return r.inner.AddMissing(ctx, spare(r.f, entries)) })
 }

@@ -27,7 +27,7 @@ func TestWrappersWithoutFaultsKeepTheContract(t *testing.T) {
 	t.Run("index", func(t *testing.T) {
 		conformance.TestIndex(t, conformance.Index{
 			New:      func(*testing.T) core.TimeIndex { return conformance.FaultyIndex(heapindex.New(), calm) },
-			Provides: conformance.IndexProvides{Taker: true, Watcher: true},
+			Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
 		})
 	})
 	t.Run("store", func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWrappersWithoutFaultsKeepTheContract(t *testing.T) {
 
 func TestWrappersShowAndHideCapabilities(t *testing.T) {
 	open := conformance.NewFaults(conformance.FaultOptions{})
-	hide := conformance.NewFaults(conformance.FaultOptions{HideTaker: true, HideWatcher: true, HideTimeSource: true, HidePurger: true})
+	hide := conformance.NewFaults(conformance.FaultOptions{HideTaker: true, HideWatcher: true, HideRestorer: true, HideTimeSource: true, HidePurger: true})
 	clocked := struct {
 		core.Store
 		core.TimeSource
@@ -68,6 +68,110 @@ func TestWrappersShowAndHideCapabilities(t *testing.T) {
 	assert.False(t, tells || purges, "a hiding one hides Now and Purge")
 	_, keeps = conformance.FaultyClaimer(storeless{clocked}, open).(core.Store)
 	assert.False(t, keeps, "a claimer doesn't become a store")
+}
+
+// Each set of capabilities comes out as it went in.
+func TestAFaultyIndexHasWhatItsIndexHas(t *testing.T) {
+	x := heapindex.New()
+	for _, idx := range []core.TimeIndex{
+		x, indexOnly{x},
+		struct {
+			core.TimeIndex
+			core.Taker
+		}{x, x},
+		struct {
+			core.TimeIndex
+			core.Watcher
+		}{x, x},
+		struct {
+			core.TimeIndex
+			core.Restorer
+		}{x, x},
+		struct {
+			indexOnly
+			core.Taker
+			core.Watcher
+		}{indexOnly{x}, x, x},
+		struct {
+			indexOnly
+			core.Taker
+			core.Restorer
+		}{indexOnly{x}, x, x},
+		struct {
+			indexOnly
+			core.Watcher
+			core.Restorer
+		}{indexOnly{x}, x, x},
+	} {
+		assert.Equal(t, provided(idx), provided(conformance.FaultyIndex(idx, conformance.NewFaults(conformance.FaultOptions{}))))
+		hide := conformance.NewFaults(conformance.FaultOptions{HideRestorer: true})
+		want := provided(idx)
+		want.Restorer = false
+		assert.Equal(t, want, provided(conformance.FaultyIndex(idx, hide)))
+	}
+}
+
+func provided(idx core.TimeIndex) (p conformance.IndexProvides) {
+	_, p.Taker = idx.(core.Taker)
+	_, p.Watcher = idx.(core.Watcher)
+	_, p.Restorer = idx.(core.Restorer)
+	return p
+}
+
+// A wrapper that forgot them would have sweeps claim what they must not, and
+// producers track ids that can't be.
+func TestFaultyClaimersSayWhatTheirIDsAndDatesAre(t *testing.T) {
+	noClock, clock := storeless{naive.NewStore("")}, processClock{}
+	for _, clocked := range []bool{false, true} {
+		for _, undated := range []bool{false, true} {
+			faults := conformance.NewFaults(conformance.FaultOptions{Fail: 1})
+			own := narrow{undated: undated}
+			var c core.Claimer = struct {
+				core.Claimer
+				narrow
+			}{noClock, own}
+			var s core.Store = struct {
+				core.Store
+				narrow
+			}{naive.NewStore(""), own}
+			if clocked {
+				c = struct {
+					core.Claimer
+					core.TimeSource
+					narrow
+				}{noClock, clock, own}
+				s = struct {
+					core.Store
+					core.TimeSource
+					core.Purger
+					narrow
+				}{naive.NewStore(""), clock, naive.NewStore(""), own}
+			}
+			for _, bad := range []core.Claimer{conformance.FaultyClaimer(c, faults), conformance.FaultyClaimer(s, faults), conformance.FaultyStore(s, faults)} {
+				assert.Equal(t, undated, bad.(core.Undated).Undated())
+				assert.ErrorIs(t, bad.(core.IDChecker).CheckID("x"), core.ErrInvalid)
+				assert.NoError(t, bad.(core.IDChecker).CheckID("7"))
+				_, tells := bad.(core.TimeSource)
+				assert.Equal(t, clocked, tells)
+			}
+			assert.Empty(t, faults.Injected(), "they ask no backend")
+		}
+	}
+	plain := conformance.FaultyStore(naive.NewStore(""), conformance.NewFaults(conformance.FaultOptions{}))
+	assert.False(t, plain.(core.Undated).Undated(), "as if it weren't there")
+	assert.NoError(t, plain.(core.IDChecker).CheckID("x"), "as if it weren't there")
+}
+
+// narrow is what a store of one-digit ids has to say.
+type narrow struct{ undated bool }
+
+func (n narrow) Undated() bool { return n.undated }
+
+func (narrow) CheckID(id core.ID) error {
+	if len(id) != 1 || id[0] < '0' || id[0] > '9' {
+		return core.ErrInvalid
+	}
+	return nil
 }
 
 // storeless hides all but a store's claims.
@@ -98,10 +202,16 @@ func TestAFailedCallDoesNothingAndALostReplyDoesEverything(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, waiting, c.there, "tasks after %q", c.kind)
 		assert.Equal(t, map[conformance.Fault]int{c.kind: 2}, faults.Injected())
+		err = badIndex.(core.Restorer).AddMissing(t.Context(), []core.Entry{dueAt("r", 0)})
+		assert.ErrorIs(t, err, conformance.ErrInjected, string(c.kind))
+		due, err = idx.Due(t.Context(), noon, 10)
+		require.NoError(t, err)
+		assert.Len(t, due, 2*c.there, "entries after AddMissing met %q", c.kind)
+		assert.Equal(t, map[conformance.Fault]int{c.kind: 3}, faults.Injected())
 
 		faults.Stop()
 		require.NoError(t, badIndex.Add(t.Context(), []core.Entry{dueAt("b", 0)}), "after Stop")
-		assert.Equal(t, map[conformance.Fault]int{c.kind: 2}, faults.Injected(), "after Stop")
+		assert.Equal(t, map[conformance.Fault]int{c.kind: 3}, faults.Injected(), "after Stop")
 		faults.Start()
 		assert.ErrorIs(t, badIndex.Add(t.Context(), []core.Entry{dueAt("b", 0)}), conformance.ErrInjected, "after Start")
 	}
@@ -139,6 +249,9 @@ func TestEntriesAreLostAndDoubled(t *testing.T) {
 	require.NoError(t, inner.Add(t.Context(), []core.Entry{dueAt("b", 0)}))
 	assert.Zero(t, take(losing), "a lost entry is handed to nobody")
 	assert.Zero(t, take(inner), "but it was taken")
+
+	require.NoError(t, losing.(core.Restorer).AddMissing(t.Context(), []core.Entry{dueAt("c", 0)}))
+	assert.Equal(t, 1, due(inner), "nor does one that was to be restored")
 
 	inner = heapindex.New()
 	faults := conformance.NewFaults(conformance.FaultOptions{DoubleEntry: 1})

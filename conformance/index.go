@@ -36,8 +36,9 @@ type Index struct {
 
 // IndexProvides declares an index's optional capabilities.
 type IndexProvides struct {
-	Taker   bool // core.Taker
-	Watcher bool // core.Watcher
+	Taker    bool // core.Taker
+	Watcher  bool // core.Watcher
+	Restorer bool // core.Restorer
 }
 
 // TestIndex runs every case for a TimeIndex as a subtest of t.
@@ -47,7 +48,10 @@ func TestIndex(t *testing.T, index Index) {
 }
 
 func (x Index) provides() map[string]bool {
-	return map[string]bool{"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Break": x.Break != nil, "Neighbour": x.Neighbour != nil}
+	return map[string]bool{
+		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer,
+		"Break": x.Break != nil, "Neighbour": x.Neighbour != nil,
+	}
 }
 
 func testIndex(t *testing.T, index Index, s settings) {
@@ -71,7 +75,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexWatches, indexContexts, indexBreaks, indexQueues,
+		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexWatches, indexContexts, indexBreaks, indexQueues,
 	} {
 		all = append(all, group...)
 	}

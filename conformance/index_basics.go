@@ -18,7 +18,8 @@ var indexBasics = []testCase[*indexEnv]{
 			for _, idx := range []core.TimeIndex{e.idx, e.peer} {
 				_, taker := idx.(core.Taker)
 				_, watcher := idx.(core.Watcher)
-				assert.Equal(e, e.provides, IndexProvides{Taker: taker, Watcher: watcher}, "Provides against what the handle has")
+				_, restorer := idx.(core.Restorer)
+				assert.Equal(e, e.provides, IndexProvides{Taker: taker, Watcher: watcher, Restorer: restorer}, "Provides against what the handle has")
 			}
 		},
 	},

@@ -26,6 +26,11 @@ func (e *indexEnv) attempts() []attempt {
 			return err
 		}})
 	}
+	if restorer, ok := e.idx.(core.Restorer); ok {
+		list = append(list, attempt{"AddMissing", func(ctx context.Context) error {
+			return restorer.AddMissing(ctx, []core.Entry{{ID: "new", Due: at(5)}}) // as Add did
+		}})
+	}
 	return list
 }
 
@@ -37,11 +42,17 @@ func (e *indexEnv) longAttempts() []attempt {
 	for i, id := range ids {
 		moves[i] = core.Move{ID: id, From: at(7), To: at(8)}
 	}
-	return []attempt{
+	var list []attempt
+	if restorer, ok := e.idx.(core.Restorer); ok {
+		list = append(list, attempt{"AddMissing of 1,001", func(ctx context.Context) error {
+			return restorer.AddMissing(ctx, standing(ids, at(7)))
+		}})
+	}
+	return append(list, []attempt{
 		{"Add of 1,001", func(ctx context.Context) error { return e.idx.Add(ctx, standing(ids, at(7))) }},
 		{"Move of 1,001", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }},
 		{"Remove of 1,001", func(ctx context.Context) error { return e.idx.Remove(ctx, standing(ids, at(8))) }},
-	}
+	}...)
 }
 
 // back waits until the handle works again after heal.

@@ -55,6 +55,11 @@ var indexContexts = []testCase[*indexEnv]{
 			step("Remove", func(ids []core.ID) func(context.Context) error {
 				return func(ctx context.Context) error { return e.idx.Remove(ctx, entries(ids, 20_000)) }
 			}, nil)
+			if restorer, ok := e.idx.(core.Restorer); ok {
+				step("AddMissing", func(ids []core.ID) func(context.Context) error {
+					return func(ctx context.Context) error { return restorer.AddMissing(ctx, entries(ids, 40_000)) }
+				}, entries(b, 40_000))
+			}
 		},
 	},
 }

@@ -37,6 +37,23 @@ var indexQueues = []testCase[*indexEnv]{
 		},
 	},
 	{
+		name: "queue/restores", needs: "Neighbour Restorer",
+		rule: "AddMissing adds to its own queue, and what another queue has is missing in it all the same.",
+		run: func(e *indexEnv) {
+			n := e.next()
+			for _, pair := range [][2]*indexEnv{{e, n}, {n, e}} {
+				x, y := pair[0], pair[1]
+				x.add(core.Entry{ID: "a", Due: at(10)})
+				y.restore(core.Entry{ID: "a", Due: at(5)}, core.Entry{ID: "b", Due: at(20)})
+				x.wantAll("after an AddMissing to the other queue", core.Entry{ID: "a", Due: at(10)})
+				y.wantAll("in that queue", core.Entry{ID: "a", Due: at(5)}, core.Entry{ID: "b", Due: at(20)})
+				for _, env := range pair {
+					env.remove(env.all()...)
+				}
+			}
+		},
+	},
+	{
 		name: "queue/takes", needs: "Neighbour Taker",
 		rule: "Take takes and moves entries of its own queue, and the next due time is its own queue's, also where another queue has the same ids.",
 		run: func(e *indexEnv) {

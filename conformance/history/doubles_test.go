@@ -28,6 +28,8 @@ var (
 		"ties in any order", "ties without case", "limit ignored",
 		"move without compare", "move puts what is missing", "move only later", "remove without compare",
 		"take in any order", "take removes", "next counts what was taken", "next skips what is due", "next missing",
+		"restore does nothing", "restore overwrites", "restore keeps the earlier", "restore keeps the later",
+		"restore misses what was taken", "restore stops at a known id", "restore ignores ctx", "restore sorts its argument",
 		"panics",
 	}
 	storeBugs = []string{
@@ -54,7 +56,7 @@ func naiveIndex(bug string) conformance.Index {
 	return conformance.Index{
 		New:      func(*testing.T) core.TimeIndex { return naive.NewIndex(bug) },
 		Peer:     func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
 	}
 }
 
@@ -154,7 +156,7 @@ func TestRightPartsPass(t *testing.T) {
 	t.Run("heap", func(t *testing.T) {
 		TestIndex(t, conformance.Index{
 			New:      func(*testing.T) core.TimeIndex { return heapindex.New() },
-			Provides: conformance.IndexProvides{Taker: true},
+			Provides: conformance.IndexProvides{Taker: true, Restorer: true},
 		}, o)
 	})
 	for _, deletes := range []bool{false, true} {

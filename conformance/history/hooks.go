@@ -27,6 +27,9 @@ func indexHandles(t *testing.T, index conformance.Index) (first, peer core.TimeI
 	if index.Provides.Taker {
 		require.Implements(t, (*core.Taker)(nil), first, "conformance.Index.Provides.Taker is set")
 	}
+	if index.Provides.Restorer {
+		require.Implements(t, (*core.Restorer)(nil), first, "conformance.Index.Provides.Restorer is set")
+	}
 	if index.Peer == nil {
 		return first, first
 	}

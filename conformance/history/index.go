@@ -49,6 +49,9 @@ func searchIndex(t *testing.T, index conformance.Index, seed uint64, o Options) 
 		if index.Provides.Taker {
 			actions["take"], actions["take more"] = x.take, x.take
 		}
+		if index.Provides.Restorer {
+			actions["add missing"] = x.addMissing
+		}
 		r.Repeat(actions)
 	})
 }
@@ -125,6 +128,11 @@ func (x *indexRun) standing(t *rapid.T) []core.Entry {
 func (x *indexRun) add(t *rapid.T) {
 	idx, ctx, who := x.at(t)
 	change(x, ctx, who+": Add", x.entries(t), showEntry, idx.Add, x.right.Add)
+}
+
+func (x *indexRun) addMissing(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	change(x, ctx, who+": AddMissing", x.entries(t), showEntry, idx.(core.Restorer).AddMissing, x.right.AddMissing)
 }
 
 // change makes a call that only its effect can tell apart from another.

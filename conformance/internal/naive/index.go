@@ -29,6 +29,7 @@ type Index struct {
 type entries struct {
 	mu       sync.Mutex
 	due      map[core.ID]time.Time
+	taken    map[core.ID]bool // by Take, at some time
 	watchers map[*func()]*Index
 	broken   bool
 	slow     sync.Once
@@ -43,7 +44,7 @@ func NewIndex(bug string) *Index {
 	if bug == "not empty at first" {
 		due["left over"] = time.UnixMilli(1).UTC()
 	}
-	return &Index{bug, &entries{due: due, watchers: map[*func()]*Index{}, cut: make(chan struct{})}}
+	return &Index{bug, &entries{due: due, taken: map[core.ID]bool{}, watchers: map[*func()]*Index{}, cut: make(chan struct{})}}
 }
 
 // Peer returns a further handle on the same data.
@@ -124,13 +125,18 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 		known = !slices.ContainsFunc(entries[:min(len(entries), 256)], func(e core.Entry) bool { return e.Due.Equal(now) })
 	}
 	if some && !known && (!any && x.bug != "watch hears no first entry" || any && now.Before(head)) {
-		for notify, watcher := range x.data.watchers {
-			if x.bug != "watch hears its own handle only" || watcher == x {
-				(*notify)()
-			}
-		}
+		x.tell()
 	}
 	return nil
+}
+
+// tell wakes the watchers.
+func (x *Index) tell() {
+	for notify, watcher := range x.data.watchers {
+		if x.bug != "watch hears its own handle only" || watcher == x {
+			(*notify)()
+		}
+	}
 }
 
 func (x *Index) head() (due time.Time, any bool) {
@@ -266,6 +272,7 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 			delete(x.data.due, id)
 		default:
 			x.data.due[id] = x.time(until)
+			x.data.taken[id] = true
 		}
 	}
 	for id, due := range x.data.due {
