@@ -83,6 +83,6 @@ func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.Uni
 			defer mu.Unlock()
 			return handles[idx].line.Cut()
 		},
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
 	})
 }

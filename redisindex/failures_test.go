@@ -34,7 +34,7 @@ func eachCall(ctx context.Context, idx *redisindex.Index, batch int) map[string]
 	_, dueErr := idx.Due(ctx, at(10), 5)
 	_, _, takeErr := idx.Take(ctx, at(10), at(1000), 5)
 	return map[string]error{
-		"add": idx.Add(ctx, entries), "move": idx.Move(ctx, moves), "remove": idx.Remove(ctx, entries),
+		"add": idx.Add(ctx, entries), "add missing": idx.AddMissing(ctx, entries), "move": idx.Move(ctx, moves), "remove": idx.Remove(ctx, entries),
 		"due": dueErr, "take": takeErr,
 	}
 }
@@ -95,6 +95,7 @@ func TestWritesOnAReplicaAreErrors(t *testing.T) {
 	_, _, err = onReplica.Take(t.Context(), at(1), at(9), 1)
 	require.ErrorContains(t, err, "READONLY")
 	require.ErrorContains(t, onReplica.Add(t.Context(), []core.Entry{entry("b", 1)}), "READONLY")
+	require.ErrorContains(t, onReplica.AddMissing(t.Context(), []core.Entry{entry("b", 1)}), "READONLY")
 	require.ErrorContains(t, onReplica.Move(t.Context(), []core.Move{{ID: "a", From: at(1), To: at(2)}}), "READONLY")
 	require.ErrorContains(t, onReplica.Remove(t.Context(), []core.Entry{entry("a", 1)}), "READONLY")
 }

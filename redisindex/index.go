@@ -17,6 +17,7 @@ var (
 	_ core.TimeIndex = (*Index)(nil)
 	_ core.Taker     = (*Index)(nil)
 	_ core.Watcher   = (*Index)(nil)
+	_ core.Restorer  = (*Index)(nil)
 )
 
 // Options of an Index. The zero value is usable.

@@ -15,6 +15,8 @@ import (
 var (
 	//go:embed lua/add.lua
 	addLua string
+	//go:embed lua/addmissing.lua
+	addMissingLua string
 	//go:embed lua/due.lua
 	dueLua string
 	//go:embed lua/move.lua
@@ -37,11 +39,11 @@ const (
 
 type script struct{ src, sha string }
 
-type scripts struct{ add, due, move, remove, setAside, take script }
+type scripts struct{ add, addMissing, due, move, remove, setAside, take script }
 
 func newScripts() scripts {
 	return scripts{
-		add: newScript(addLua), due: newScript(dueLua), move: newScript(moveLua),
+		add: newScript(addLua), addMissing: newScript(addMissingLua), due: newScript(dueLua), move: newScript(moveLua),
 		remove: newScript(removeLua), setAside: newScript(setAsideLua), take: newScript(takeLua),
 	}
 }

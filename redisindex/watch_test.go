@@ -75,6 +75,9 @@ func TestOnlyAnEarlierHeadIsPublished(t *testing.T) {
 			{"the head moved to earlier", 1, idx.Move(ctx, []core.Move{{ID: "a", From: at(10), To: at(5)}})},
 			{"a move that doesn't apply", 0, idx.Move(ctx, []core.Move{{ID: "c", From: at(1), To: at(0)}})},
 			{"earlier, but behind the head", 0, idx.Move(ctx, []core.Move{{ID: "b", From: at(300), To: at(299)}})},
+			{"one that is there, restored earlier", 0, idx.AddMissing(ctx, []core.Entry{entry("c", 1), entry("e", 500)})},
+			{"a missing one before all others", 1, idx.AddMissing(ctx, []core.Entry{entry("f", 400), entry("g", 3), entry("a", 1)})},
+			{"and again", 0, idx.AddMissing(ctx, []core.Entry{entry("g", 2)})},
 			{"a remove", 0, idx.Remove(ctx, []core.Entry{entry("a", 5)})},
 		}
 		for _, s := range steps {
