@@ -72,11 +72,13 @@ func (w *writer) expr(e sqltable.Expr) {
 // from reads the table. Rows by id come out of a subquery that looks at nothing
 // but the id: of several conditions the planner would choose the index by what
 // its statistics say, and just after a burst of inserts they say that there is no
-// pending row.
+// pending row. It doesn't know the length of ARRAY(SELECT …) and takes it for
+// ten; for hundreds, and a table that it takes for small, it would read all.
 func (w *writer) from(f sqltable.From) {
 	if f.ByKey && w.ids != nil {
-		t := w.table
-		w.text("(SELECT * FROM ", t.name, " AS t WHERE t.", quote(t.def.ID.Name), " = ANY (", w.arg(arrayOf(w.ids, idString)), t.idsCast(), ") OFFSET 0) AS t")
+		w.text("(SELECT * FROM ", w.table.name, " AS t WHERE t.", quote(w.table.def.ID.Name), " = ANY (ARRAY(SELECT unnest(")
+		w.list(arrayOf(w.ids, idString))
+		w.text("))) OFFSET 0) AS t")
 		return
 	}
 	w.text(w.table.name, " AS t")
@@ -123,11 +125,13 @@ func (t *Table) idCast() string {
 	return ""
 }
 
-func (t *Table) idsCast() string {
-	if t.def.ID.Kind == claim.IntegerID {
-		return "::bigint[]"
+// list writes a list of ids of the column's own type, which it need not know.
+func (w *writer) list(array string) {
+	if w.table.def.ID.Kind == claim.IntegerID { // some may be beyond the column's range
+		w.text(w.arg(array), "::bigint[]")
+		return
 	}
-	return ""
+	w.text("coalesce((SELECT array_agg(x.", quote(w.table.def.ID.Name), ") FROM ", w.table.name, " AS x WHERE false), ", w.arg(array), ")")
 }
 
 // idText is the canonical form of a row's id, to be compared byte by byte.
@@ -230,11 +234,7 @@ func (t *Table) change(c sqltable.Change, wait bool) (string, []any) {
 	}
 	texts := arrayOf(ids, idString)
 	w.text("WITH picked AS MATERIALIZED (SELECT a.* FROM unnest(")
-	if t.def.ID.Kind == claim.IntegerID {
-		w.text(w.arg(texts), "::bigint[]")
-	} else {
-		w.text("coalesce((SELECT array_agg(x.", id, ") FROM ", t.name, " AS x WHERE false), ", w.arg(texts), ")")
-	}
+	w.list(texts)
 	w.text(", ", w.arg(texts), "::text[]")
 	names := "key, id"
 	for _, f := range c.Fields {
