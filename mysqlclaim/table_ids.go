@@ -24,6 +24,10 @@ func (s *statement) id(id core.ID, whole bool) {
 			s.sql(" AS UUID)")
 			return
 		}
+		if !representable(s.charset(def.Name), string(id)) {
+			s.sql("NULL") // no row has it
+			return
+		}
 		s.chars(def.Name, string(id), whole)
 	}
 }

@@ -227,8 +227,8 @@ func (s *statement) field(f sqltable.Field) {
 	switch {
 	case s.assigning && stamp:
 		s.sql("FROM_UNIXTIME(", source, ")")
-	case s.assigning && f == sqltable.FieldErr:
-		s.stored(s.t.def.LastError, func() { s.sql("CONVERT(", source, " USING utf8mb4)") }, func() { s.sql(source) })
+	case s.assigning && f == sqltable.FieldErr && s.charset(s.t.def.LastError) != "":
+		s.sql("CONVERT(", source, " USING utf8mb4)")
 	default:
 		s.sql(source)
 	}
@@ -249,25 +249,26 @@ func (s *statement) literal(it *sqltable.Item, f sqltable.Field, whole bool) {
 		s.int(it.Token)
 	case f == sqltable.FieldHolder:
 		s.chars(s.t.def.Holder, it.Holder, whole)
-	case whole:
-		s.val(it.Err)
 	default:
-		s.stored(s.t.def.LastError, func() { s.utf8(it.Err) }, func() { s.val(it.Err) })
+		// A character set keeps of a text what it can, with question marks for the
+		// rest: else the settlement would fail.
+		charset := s.charset(s.t.def.LastError)
+		switch {
+		case charset == "":
+			s.val(it.Err)
+		case whole:
+			s.val(reduced(charset, it.Err))
+		default:
+			s.utf8(reduced(charset, it.Err))
+		}
 	}
 }
 
-// stored writes a text that a column of another character set keeps as far as it
-// can, with question marks for the rest; else the statement would fail.
-func (s *statement) stored(name string, chars, bytes func()) {
-	f := s.c.column(name)
-	switch {
-	case f != nil && f.charset == "":
-		bytes()
-	case f == nil || f.charset == "utf8mb4":
-		chars()
-	default:
-		s.sql("CONVERT(")
-		chars()
-		s.sql(" USING ", f.charset, ")")
+// charset is a column's character set, empty for bytes. What isn't known is
+// UTF-8: the server will say.
+func (s *statement) charset(name string) string {
+	if f := s.c.column(name); f != nil {
+		return f.charset
 	}
+	return "utf8mb4"
 }

@@ -305,6 +305,9 @@ func (v *verifier) id() {
 	if id.Kind == claim.IntegerID && strings.Contains(f.full, "bigint") && strings.Contains(f.full, "unsigned") {
 		v.Add(claim.Info, "id-unsigned", id.Name, "ids beyond 9223372036854775807 are left alone", "")
 	}
+	if _, known := holds(f.charset, 'é'); f.charset != "" && !known && id.Kind == claim.TextID {
+		v.advise("charset", id.Name, "its character set is "+f.charset+": an entry of the index with characters that it lacks fails the claim of a whole batch", "use ids of ASCII letters and digits, or CHARACTER SET utf8mb4")
+	}
 	if f.collation != "" {
 		to := *f
 		to.collation = v.exact(f.charset)
