@@ -111,8 +111,26 @@ func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome
 		return err
 	}
 	return e.unsettled(ctx, conn, chunk, done, func(p place[core.Settlement], r *record) {
-		failed.add(p.at, p.v.Grant.ID, r.Settled(p.v.Grant))
+		err := r.Settled(p.v.Grant)
+		if err == nil && !e.settledAs(r, p.v) {
+			err = core.ErrLeaseLost
+		}
+		failed.add(p.at, p.v.Grant.ID, err)
 	})
+}
+
+// settledAs tells whether an earlier try of s left the row as it is. A statement of
+// the user's that sets the state, be it to the very same one, leaves the lease of
+// who held the row.
+func (e *Engine) settledAs(r *record, s core.Settlement) bool {
+	if r.Status != e.status(e.ended(s.Outcome).Column()) {
+		return false
+	}
+	if e.rests() && (s.Outcome == core.Retry || s.Outcome == core.Released) {
+		lease := e.table.Lease
+		return !r.leaseNull && r.LeaseUntil == millis(lease.Read(lease.AtLeast(s.Due)))
+	}
+	return r.leaseNull
 }
 
 // unsettled is unchanged for settlements.

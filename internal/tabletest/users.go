@@ -77,6 +77,18 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		assert.Equal(t, "paid", h.read(t, "1", "status"))
 		h.want(t, core.Gone, lease("other", at(99_000)), "1")
 	})
+	for _, state := range []string{Done, Pending} {
+		run("a statement that sets the state to "+state+" wins over who holds the row", func(t *testing.T, h Handle) {
+			h.Put(t, one)
+			c := h.want(t, core.Granted, lease("h", base), "1")
+			h.update(t, "1", "status = '"+state+"'")
+			lost(t, h.Extend(t.Context(), []core.Grant{c.Grant}, at(60_000)), "Extend")
+			for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
+				lost(t, h.Settle(t.Context(), at(1), settle(c, outcome, at(2))), outcome.String())
+			}
+			assert.Equal(t, state, h.read(t, "1", "status"))
+		})
+	}
 	run("a row that other code put in processing is left alone", func(t *testing.T, h Handle) {
 		h.Put(t, one)
 		h.update(t, "1", "status = '"+Processing+"'")
