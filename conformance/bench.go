@@ -39,6 +39,13 @@ func BenchmarkIndex(b *testing.B, open func(b *testing.B) core.TimeIndex) {
 		sized("add", func(b *testing.B, idx core.TimeIndex, round int) error {
 			return idx.Add(b.Context(), benchRow(benchEntries+round*size, size))
 		})
+		sized("add missing", func(b *testing.B, idx core.TimeIndex, _ int) error { // none is, as in most sweeps
+			restorer, ok := idx.(core.Restorer)
+			if !ok {
+				b.Skip("not provided: Restorer")
+			}
+			return restorer.AddMissing(b.Context(), benchRow(0, size))
+		})
 		sized("due", func(b *testing.B, idx core.TimeIndex, _ int) error {
 			_, err := idx.Due(b.Context(), endOfTime, size)
 			return err

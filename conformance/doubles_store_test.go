@@ -153,6 +153,7 @@ var storeDoubles = []double{
 	{bug: "settle without the queue", want: "queue/claims"},
 	{bug: "waiting without the queue", want: "queue/claims"},
 	{bug: "insert without the queue", want: "queue/changes"},
+	{bug: "undated, undeclared", want: "contract/provides-dates"},
 	{bug: "cancel without the queue", want: "queue/changes"},
 	{bug: "reschedule without the queue", want: "queue/changes"},
 	{bug: "purge without the queue", want: "queue/purge"},

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Undated implements core.Undated: each grant and each retry of a Store has its time.
+func (s *Store) Undated() bool { return s.is("undated, undeclared") }
+
 // Clocked is a Store with a clock.
 type Clocked struct {
 	*Store
