@@ -99,8 +99,7 @@ func play(t *testing.T, p pair, m mode, args ...string) {
 	assertNothingLeft(t, index, store)
 }
 
-// assertNothingLeft looks for index entries, and for tables in the database, which
-// is the test's own.
+// assertNothingLeft looks for tables in the database, which is the test's own.
 func assertNothingLeft(t *testing.T, index, store string) {
 	t.Helper()
 	if store == "sqlite" {

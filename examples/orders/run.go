@@ -131,25 +131,35 @@ func (d *demo) play(ctx context.Context, orders []order) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	playing, stop := context.WithCancel(ctx)
+	defer stop()
 	var all sync.WaitGroup
-	var errs [2]error
-	closed := make(chan struct{})
+	var shopErr, customersErr error
 	all.Go(func() {
-		if errs[0] = d.shop.takeOrders(ctx, orders); errs[0] != nil {
-			cancel()
+		if shopErr = d.shop.takeOrders(playing, orders); shopErr != nil {
+			stop()
 		}
 	})
 	all.Go(func() { // returns when the customers have nothing left to do
 		select {
 		case <-customers.Ended():
-		case <-ctx.Done():
+		case <-playing.Done():
 		}
-		errs[1] = customers.Stop(10 * time.Second)
+		if customersErr = customers.Stop(10 * time.Second); customersErr != nil {
+			stop()
+		}
 	})
+	closed := make(chan struct{})
 	go func() { all.Wait(); close(closed) }()
-	err = d.watch(ctx, closed)
-	cancel()
+	err = d.watch(playing, closed)
+	stop()
 	<-closed
-	return errors.Join(append(errs[:], err)...)
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	case shopErr != nil || customersErr != nil:
+		return errors.Join(shopErr, customersErr)
+	default:
+		return err
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -22,7 +21,7 @@ func (d *demo) watch(ctx context.Context, closed <-chan struct{}) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return errors.New("interrupted")
+			return ctx.Err()
 		case <-closed:
 			closed, open = nil, false
 			continue
