@@ -105,12 +105,11 @@ func TestTablesRowsAreLookedUpByTheirIDsWhateverTheStatisticsSay(t *testing.T) {
 // A partial index on the state serves although the state is an argument.
 func TestAPartialIndexServesTheSweep(t *testing.T) {
 	t.Attr("dueclaim.backend", native.backend())
-	s := native.open(t, testserver.Postgres(t), Options{})
 	for _, state := range []string{"shop_state", "text", "varchar(20)"} {
 		config := tabletest.Configs(withZone)[1]
 		x := newShops(t, native, testserver.Postgres(t), config, "text", state)
 		table := x.fresh(t)
-		s = x.first
+		s := x.first
 		s.exec(t, "DROP INDEX orders1_shop_status_created_at_order_id_idx")
 		s.exec(t, "CREATE INDEX orders1_pending ON orders1 (shop, created_at, order_id) WHERE status = 'pending'")
 		s.exec(t, "CREATE INDEX orders1_processing ON orders1 (shop, created_at, order_id) WHERE status = 'processing'")
@@ -149,7 +148,7 @@ func FuzzTableStatements(f *testing.F) {
 		want, got := fuzzStatements(plain, "1", "h"), fuzzStatements(odd, core.ID(task), holder)
 		require.Len(t, got, len(want))
 		for i := range want {
-			a, err := tabletest.Shape(strings.Replace(want[i].sql, `"orders"`, `"shop"."orders"`, -1), '"', false)
+			a, err := tabletest.Shape(strings.ReplaceAll(want[i].sql, `"orders"`, `"shop"."orders"`), '"', false)
 			require.NoError(t, err)
 			text := got[i].sql
 			if !strings.Contains(name, ".") {
