@@ -1,6 +1,11 @@
 package main
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
 
 // allowed is the time to pay, by the file's day.
 const allowed = 30 * time.Minute
@@ -12,6 +17,27 @@ type shopClock struct {
 	Open  time.Time // by the file, what Local and Store stand for
 	Local time.Time // by this host's clock
 	Store time.Time // by the store's clock, which decides when an order is due
+}
+
+// start makes the shop open after lead. The store's clock is read a few times:
+// an answer that was long on its way tells a time that is over.
+func (c *shopClock) start(ctx context.Context, store core.Claimer, lead time.Duration) error {
+	local := time.Now()
+	c.Local, c.Store = local.Add(lead), local.Add(lead)
+	source, ok := store.(core.TimeSource)
+	if !ok { // such as SQLite, which has no clock of its own
+		return nil
+	}
+	for i := range 10 {
+		now, err := source.Now(ctx)
+		if err != nil {
+			return err
+		}
+		if at := now.Add(c.Local.Sub(time.Now())); i == 0 || at.After(c.Store) {
+			c.Store = at
+		}
+	}
+	return nil
 }
 
 // now returns the time of the file's day.

@@ -118,12 +118,10 @@ func (d *demo) play(ctx context.Context, orders []order) error {
 	if err != nil {
 		return err
 	}
-	call, err := producer.NewCall(ctx) // Call.Now is the time by the store's clock
-	if err != nil {
+	const lead = time.Second // for the processes to start
+	if err := d.clock.start(ctx, d.table, lead); err != nil {
 		return err
 	}
-	const lead = time.Second // for the processes to start
-	d.clock.Local, d.clock.Store = time.Now().Add(lead), call.Now.Add(lead)
 	d.shop = &shop{db: d.db, producer: producer, clock: d.clock, forgot: map[string]bool{}}
 	d.length = lead + d.clock.due(orders[len(orders)-1]).Sub(d.clock.Store)
 
