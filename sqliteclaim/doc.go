@@ -23,4 +23,17 @@
 //
 // A database in memory is refused by both: each connection would have one of its
 // own, and no other process could see it. [claim.Memory] is the store for that.
+//
+// # Your own table
+//
+// [Table] is a [core.Claimer] on a table of your own, as a [claim.Table] describes
+// it: [OpenTable] opens the file, [NewTable] takes a *sql.DB of yours.
+// [Table.Verify] reads the table's definition, some of its rows and the
+// connection's settings and says what is wrong; [Table.Suggest] prints the
+// statements that lead to mode Full. [Table.SettleTx] and [Table.Transition] make
+// the row's completion part of your own transaction.
+//
+// SQLite lets a column hold anything, whatever type it declares. A Table goes by
+// what is there: a row whose id or due time is not of the form that is mapped is
+// never claimed. Text in a [claim.DateTime] column compares as text.
 package sqliteclaim

@@ -3,9 +3,13 @@ package sqliteclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
+
+// inTheWay are the findings whose mends belong to the way to mode Full.
+var inTheWay = []string{"id-not-unique", "lease-not-null", "due-index-missing"}
 
 // addition is a column that mode Full wants.
 type addition struct {
@@ -31,8 +35,8 @@ func additions() map[string]addition {
 
 // Suggest reads the table's definition and returns the statements that lead from it
 // to mode Full: the columns that aren't mapped (their names start with dueclaim_;
-// map them afterwards, Lease as claim.UnixMilli) and the index for sweeps. It
-// changes nothing, and returns nothing where nothing is missing. What no ALTER TABLE
+// map them afterwards, Lease as claim.UnixMilli), and the index for sweeps and that
+// on the id. It changes nothing, and returns nothing where nothing is missing. What no ALTER TABLE
 // of SQLite can change, such as a CHECK, is in Verify's findings.
 func (t *Table) Suggest(ctx context.Context) ([]string, error) {
 	var d definition
@@ -61,8 +65,13 @@ func (t *Table) Suggest(ctx context.Context) ([]string, error) {
 			statements = append(statements, add.statement(t.name))
 		}
 	}
-	if !d.sweepIndex(t.def) {
-		statements = append(statements, sweepStatement(t.def))
+	v := verification{t: t.def, name: t.name, d: d}
+	v.columns()
+	v.index()
+	for _, f := range v.fs {
+		if slices.Contains(inTheWay, f.Code) {
+			statements = append(statements, f.Mend)
+		}
 	}
 	return statements, nil
 }

@@ -48,7 +48,7 @@ func NewTable(db *sql.DB, def claim.Table) (*Table, error) {
 
 // OpenTable opens the SQLite file at path, as [Open] does, for its table def.Name;
 // Close closes it. The table need not be there yet. A file that isn't in WAL mode
-// is put into it, and stays so.
+// is put into it, and stays so; the connections enforce foreign keys.
 func OpenTable(ctx context.Context, path string, def claim.Table) (*Table, error) {
 	t, err := newTable(database{}, def)
 	if err == nil {

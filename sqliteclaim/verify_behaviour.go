@@ -40,7 +40,7 @@ func (v *verification) collations(ctx context.Context) error {
 		if yes, err := same(v.t.State.Name, cases); err != nil {
 			return err
 		} else if yes {
-			v.fs.Add(claim.Advice, "state-collation", v.t.State.Name, "the state's collation ignores case: a row whose state is spelled otherwise counts too", "")
+			v.fs.Add(claim.Warning, "state-collation", v.t.State.Name, "the state's collation ignores case: a row whose state is spelled otherwise counts too", "")
 		}
 	}
 	return nil

@@ -114,7 +114,7 @@ func (v *verification) tryStates(ctx context.Context, copied *sql.DB) error {
 		}
 		const mend = "rebuild the table with a CHECK that allows it"
 		if alone != "" {
-			v.fs.Add(claim.Fault, "enum-lacks-value", v.t.State.Name, fmt.Sprintf("%s is %s, which a CHECK refuses: %s", state.role, state.value, alone), mend)
+			v.fs.Add(claim.Fault, "check-lacks-value", v.t.State.Name, fmt.Sprintf("%s is %s, which a CHECK refuses: %s", state.role, state.value, alone), mend)
 		} else {
 			v.fs.Add(claim.Fault, "check", "", fmt.Sprintf("what is written with the state %s breaks a CHECK: %s", state.value, refused), mend)
 		}

@@ -44,7 +44,7 @@ func (v *verification) columns() {
 		if !seen[strings.ToLower(c.name)] {
 			v.nulls(part, c)
 			v.fractions(part, c)
-			v.defaultZone(part, c)
+			v.zones(part, c)
 		}
 		seen[strings.ToLower(c.name)] = true
 	}
@@ -61,7 +61,7 @@ func (v *verification) nulls(part claim.Column, c column) {
 	switch part.Role {
 	case "Lease":
 		if c.notNull {
-			v.fs.Add(claim.Fault, "not-null", c.name, "Lease can't be NULL, which stands for no lease: no task could be settled", alter+" DROP NOT NULL")
+			v.fs.Add(claim.Fault, "lease-not-null", c.name, "Lease can't be NULL, which stands for no lease: no task could be settled", alter+" DROP NOT NULL")
 		}
 		return
 	case "Token", "Holder", "Attempts", "Crashes", "LastError":
@@ -86,8 +86,7 @@ func (v *verification) nulls(part claim.Column, c column) {
 		means = "such a row is never due"
 	case "Updated":
 		if v.t.Mode() == claim.StatusUpdated {
-			// The recipe's own table is so, and says NULL for what never changed.
-			severity, means = claim.Advice, "a row that other statements put into the processing state without it is left alone, for ever"
+			means = "a row that other statements put into the processing state without it is left alone, for ever"
 		}
 	}
 	if means != "" {
@@ -108,10 +107,18 @@ func (v *verification) fractions(part claim.Column, c column) {
 	}
 }
 
-// defaultZone looks whether what SQLite fills in is in the zone that is mapped.
-func (v *verification) defaultZone(part claim.Column, c column) {
+// zones looks whether what SQLite fills in is in the zone that is mapped, and
+// whether that zone's clock is put back each year.
+func (v *verification) zones(part claim.Column, c column) {
 	if part.Time == nil || part.Time.Kind != claim.DateTime {
 		return
+	}
+	if zone := part.Time.Zone; zone != nil {
+		_, winter := time.Date(2030, 1, 1, 0, 0, 0, 0, zone).Zone()
+		_, summer := time.Date(2030, 7, 1, 0, 0, 0, 0, zone).Zone()
+		if winter != summer {
+			v.fs.Add(claim.Advice, "summer-time", c.name, fmt.Sprintf("%s: clocks of its Zone, %s, show one hour twice a year: a row that is due in it is taken as the later", part.Role, zone), "hold times in UTC")
+		}
 	}
 	text := strings.ToLower(c.defaults)
 	local := strings.Contains(text, "localtime")

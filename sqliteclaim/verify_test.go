@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // zones also where the machine has none
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
@@ -137,7 +138,11 @@ func TestVerifyFindsNothingWrongWithATableAsItShouldBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := verify(t, db, def)
-			require.Empty(t, bad(fs), fs.String())
+			if def.Mode() == claim.StatusUpdated {
+				require.Equal(t, []string{"nullable updated_at"}, bad(fs), fs.String())
+			} else {
+				require.Empty(t, bad(fs), fs.String())
+			}
 			require.Subset(t, fs, def.Promises())
 			require.True(t, slices.IsSortedFunc(fs, func(a, b claim.Finding) int { return int(b.Severity) - int(a.Severity) }))
 		})
@@ -181,14 +186,14 @@ func TestVerifyFindsEachFault(t *testing.T) {
 		"id unique with others":    {of: "PRIMARY KEY", also: "CREATE UNIQUE INDEX u ON jobs (id, shop)", severity: claim.Fault, code: "id-not-unique", column: "id"},
 		"id may be NULL":           {of: "NOT NULL PRIMARY KEY", by: "UNIQUE", severity: claim.Fault, code: "id-nullable", column: "id"},
 		"primary key may be NULL":  {of: "NOT NULL PRIMARY KEY", by: "PRIMARY KEY", severity: claim.Advice, code: "id-nullable", column: "id"},
-		"CHECK without a value":    {of: "DEFAULT 'new'", by: "DEFAULT 'new' CHECK (state IN ('new', 'busy', 'done'))", severity: claim.Fault, code: "enum-lacks-value", column: "state", reason: `"dead"`, onlyWarned: true},
+		"CHECK without a value":    {of: "DEFAULT 'new'", by: "DEFAULT 'new' CHECK (state IN ('new', 'busy', 'done'))", severity: claim.Fault, code: "check-lacks-value", column: "state", reason: `"dead"`, onlyWarned: true},
 		"CHECK of the holder":      {of: "DEFAULT ''", by: "DEFAULT '' CHECK (length(holder) <= 20)", severity: claim.Fault, code: "check", reason: "length(holder) <= 20", onlyWarned: true},
 		"CHECK with own functions": {of: "body     BLOB", by: "body BLOB CHECK (own_function(body)), CHECK (shop > 0)", severity: claim.Info, code: "check-unknown", reason: "own_function", onlyWarned: true},
 		"generated":                {of: "tries    INTEGER NOT NULL DEFAULT 0", by: "tries INTEGER AS (token + 1)", severity: claim.Fault, code: "generated", column: "tries", onlyWarned: true},
-		"lease NOT NULL":           {of: "lease    INTEGER", by: "lease INTEGER NOT NULL DEFAULT 0", severity: claim.Fault, code: "not-null", column: "lease"},
+		"lease NOT NULL":           {of: "lease    INTEGER", by: "lease INTEGER NOT NULL DEFAULT 0", severity: claim.Fault, code: "lease-not-null", column: "lease"},
 		"id NOCASE":                {of: "id       TEXT", by: "id TEXT COLLATE NOCASE", severity: claim.Warning, code: "id-collation", column: "id", onlyWarned: true},
 		"id RTRIM":                 {of: "id       TEXT", by: "id TEXT COLLATE RTRIM", severity: claim.Warning, code: "id-padded", column: "id", onlyWarned: true},
-		"state NOCASE":             {of: "state    TEXT", by: "state TEXT COLLATE NOCASE", severity: claim.Advice, code: "state-collation", column: "state", onlyWarned: true},
+		"state NOCASE":             {of: "state    TEXT", by: "state TEXT COLLATE NOCASE", severity: claim.Warning, code: "state-collation", column: "state", onlyWarned: true},
 		"index NOCASE":             {of: "PRIMARY KEY", by: "", also: "CREATE UNIQUE INDEX u ON jobs (id COLLATE NOCASE)", severity: claim.Warning, code: "id-scan", column: "id"},
 		"state may be NULL":        {of: "NOT NULL DEFAULT 'new'", by: "DEFAULT 'new'", severity: claim.Warning, code: "nullable", column: "state"},
 		"due may be NULL":          {of: "due_ms   INTEGER NOT NULL", by: "due_ms INTEGER", severity: claim.Warning, code: "nullable", column: "due_ms"},
@@ -205,7 +210,7 @@ func TestVerifyFindsEachFault(t *testing.T) {
 	}
 	ofOrders := map[string]fault{
 		"base may be NULL":    {of: "created_at DATETIME NOT NULL", by: "created_at DATETIME", severity: claim.Warning, code: "nullable", column: "created_at"},
-		"updated may be NULL": {severity: claim.Advice, code: "nullable", column: "updated_at"},
+		"updated may be NULL": {severity: claim.Warning, code: "nullable", column: "updated_at"},
 		"whole seconds":       {severity: claim.Advice, code: "time-without-fraction", column: "created_at", onlyWarned: true},
 		"base in a number":    {of: "created_at DATETIME", by: "created_at INTEGER", severity: claim.Fault, code: "column-type", column: "created_at", onlyWarned: true},
 		"as Go writes it": {also: `INSERT INTO orders (order_id, created_at) VALUES ('a', '2030-01-01 12:00:00 +0000 UTC'), ('b', '2030-01-01 12:00:00')`,
@@ -214,10 +219,11 @@ func TestVerifyFindsEachFault(t *testing.T) {
 		"no such day":      {also: `INSERT INTO orders (order_id, created_at) VALUES ('a', '2030-02-31 12:00:00')`, severity: claim.Warning, code: "time-format", column: "created_at", onlyWarned: true},
 		"as a number":      {also: `INSERT INTO orders (order_id, created_at) VALUES ('a', 1893456000)`, severity: claim.Warning, code: "time-format", column: "created_at", reason: "1893456000", onlyWarned: true},
 		"default in UTC":   {of: "created_at DATETIME NOT NULL", by: "created_at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP", def: func(d *claim.Table) { d.Due.Base.Zone = time.FixedZone("X", 3600) }, severity: claim.Warning, code: "session-zone", column: "created_at", onlyWarned: true},
+		"summer time":      {def: func(d *claim.Table) { d.Due.Base.Zone = berlin(t) }, severity: claim.Advice, code: "summer-time", column: "created_at", onlyWarned: true},
 		"default not UTC":  {of: "created_at DATETIME NOT NULL", by: "created_at DATETIME NOT NULL DEFAULT (datetime('now', 'localtime'))", severity: claim.Warning, code: "session-zone", column: "created_at", onlyWarned: true},
 		"trigger on all":   {also: `CREATE TRIGGER touch AFTER UPDATE ON orders BEGIN UPDATE orders SET updated_at = datetime('now') WHERE order_id = new.order_id; END`, severity: claim.Warning, code: "trigger", reason: "updated_at", onlyWarned: true},
 		"updated indexed":  {also: "CREATE INDEX by_change ON orders (updated_at)", severity: claim.Advice, code: "lease-indexed", column: "updated_at", onlyWarned: true},
-		"CHECK lacks":      {of: "'processing', ", severity: claim.Fault, code: "enum-lacks-value", column: "status", reason: `"processing"`, onlyWarned: true},
+		"CHECK lacks":      {of: "'processing', ", severity: claim.Fault, code: "check-lacks-value", column: "status", reason: `"processing"`, onlyWarned: true},
 		"integers as text": {def: func(d *claim.Table) { d.ID.Kind = claim.IntegerID }, severity: claim.Fault, code: "column-type", column: "order_id", onlyWarned: true},
 		"no uuid": {def: func(d *claim.Table) { d.ID.Kind = claim.UUIDID }, also: `INSERT INTO orders (order_id, created_at) VALUES ('0A234567-89ab-cdef-0123-456789abcdef', '2030-01-01 12:00:00')`,
 			severity: claim.Warning, code: "id-form", column: "order_id", onlyWarned: true},
@@ -239,6 +245,12 @@ func TestVerifyFindsEachFault(t *testing.T) {
 	}
 	run("jobs", fullSQL, full, ofJobs)
 	run("orders", recipeSQL, recipe, ofOrders)
+}
+
+func berlin(t *testing.T) *time.Location {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	return zone
 }
 
 func (f fault) check(t *testing.T, ddl string, def claim.Table) {
@@ -395,4 +407,22 @@ func TestSuggestLeadsToFull(t *testing.T) {
 			require.Equal(t, claim.Full, def.Mode())
 		})
 	}
+}
+
+func TestSuggestMendsWhatIsInTheWay(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	db := usersDB(t, file(t))
+	ddl := strings.NewReplacer("PRIMARY KEY", "", "lease    INTEGER", "lease INTEGER NOT NULL DEFAULT 0", "tries    INTEGER NOT NULL DEFAULT 0,", "").Replace(fullSQL)
+	ddl, _, _ = strings.Cut(ddl, "CREATE INDEX")
+	execute(t, db, ddl, "INSERT INTO jobs (id, shop, due_ms) VALUES ('a', 7, 1893456000000), ('b', 7, 0)")
+	table, err := sqliteclaim.NewTable(db, full())
+	require.NoError(t, err)
+	statements, err := table.Suggest(t.Context())
+	require.NoError(t, err)
+	require.Len(t, statements, 4, "a column, a unique index, a column that may be NULL, the sweep's index")
+	execute(t, db, statements...)
+	statements, err = table.Suggest(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, statements)
+	require.Empty(t, bad(verify(t, db, full())))
 }
