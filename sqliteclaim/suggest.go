@@ -65,9 +65,11 @@ func (t *Table) Suggest(ctx context.Context) ([]string, error) {
 			statements = append(statements, add.statement(t.name))
 		}
 	}
-	v := verification{t: t.def, name: t.name, d: d}
+	v := verification{t: t.def, name: t.name, table: t, d: d}
 	v.columns()
-	v.index()
+	if err := t.wait(ctx, func() error { return v.index(ctx, t.db) }); err != nil {
+		return nil, t.wrap("suggest", err)
+	}
 	for _, f := range v.fs {
 		if slices.Contains(inTheWay, f.Code) {
 			statements = append(statements, f.Mend)

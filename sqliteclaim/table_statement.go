@@ -1,6 +1,7 @@
 package sqliteclaim
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -9,7 +10,8 @@ import (
 )
 
 // statement is a statement on the table while it is written. Names of the table's
-// description are quoted in it; all values are arguments.
+// description are quoted in it; all values are arguments, or literals that can be
+// nothing else.
 type statement struct {
 	t    *Table
 	text strings.Builder
@@ -92,7 +94,11 @@ func (s *statement) expr(e sqltable.Expr) *statement {
 		case sqltable.Col:
 			s.sql(s.column(string(p)))
 		case sqltable.Value:
-			s.arg(bound(p.V))
+			if s.plain { // a partial index serves only who writes its condition out
+				s.sql(literal(p.V))
+			} else {
+				s.arg(bound(p.V))
+			}
 		case sqltable.Text:
 			s.arg(string(p))
 		case sqltable.Int:
@@ -191,4 +197,12 @@ func moment(c claim.TimeColumn, value int64) any {
 		return value
 	}
 	return c.Text(value)
+}
+
+// literal writes a value, which has no control character in it.
+func literal(v claim.Value) string {
+	if v.Kind() == claim.TextValue {
+		return "'" + strings.ReplaceAll(v.Text(), "'", "''") + "'"
+	}
+	return strconv.FormatInt(v.Int(), 10)
 }

@@ -33,7 +33,7 @@ func (t *Table) verify(ctx context.Context) (claim.Findings, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	v := verification{t: t.def, name: t.name, conn: conn, patient: t.patient}
+	v := verification{t: t.def, name: t.name, table: t, conn: conn}
 	err = t.wait(ctx, func() error {
 		v.fs = nil
 		return v.run(ctx)
@@ -59,7 +59,9 @@ func (v *verification) run(ctx context.Context) (err error) {
 		return nil
 	}
 	v.columns()
-	v.index()
+	if err := v.index(ctx, v.conn); err != nil {
+		return err
+	}
 	for _, look := range []func(context.Context) error{v.collations, v.lookup, v.updateTriggers, v.checks, v.rows} {
 		if err := look(ctx); err != nil {
 			return err

@@ -12,12 +12,12 @@ import (
 
 // verification is one run of Verify.
 type verification struct {
-	t       claim.Table
-	name    string // quoted
-	conn    *sql.Conn
-	patient bool
-	d       definition
-	fs      claim.Findings
+	t     claim.Table
+	name  string // quoted
+	table *Table
+	conn  *sql.Conn
+	d     definition
+	fs    claim.Findings
 }
 
 // columns looks at the definitions of the columns that are mapped.
@@ -130,30 +130,6 @@ func (v *verification) zones(part claim.Column, c column) {
 	case local && utc:
 		v.fs.Add(claim.Warning, "session-zone", c.name,
 			fmt.Sprintf("%s: the DEFAULT %s is in the zone of the process that inserts, and the mapped Zone is UTC", part.Role, c.defaults), "have the DEFAULT in UTC, or map the zone that all processes have")
-	}
-}
-
-// index looks at the indexes.
-func (v *verification) index() {
-	equal, due, id := sweepColumns(v.t)
-	for _, name := range append(equal, due, id) {
-		if _, ok := v.d.column(name); !ok && name != "" {
-			return // it couldn't be made
-		}
-	}
-	if !v.d.sweepIndex(v.t) {
-		v.fs.Add(claim.Warning, "due-index-missing", due, "no index that serves the sweep: each one reads the whole table, once a second. (A partial index doesn't serve it.)", sweepStatement(v.t))
-	}
-	busy := map[string]bool{}
-	for _, name := range []string{v.t.Token, v.t.Holder, v.t.Lease.Name, v.t.Updated.Name} {
-		busy[strings.ToLower(name)] = name != ""
-	}
-	for _, i := range v.d.indexes {
-		for _, name := range i.columns {
-			if busy[name] {
-				v.fs.Add(claim.Advice, "lease-indexed", name, fmt.Sprintf("index %s holds a column that each claim and heartbeat writes: it is written with it", i.name), "")
-			}
-		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (v *verification) session(ctx context.Context) error {
 	case synchronous == 1 && journal == "wal":
 		v.fs.Add(claim.Advice, "synchronous-normal", "", "synchronous is NORMAL: a loss of power can take back the last completions, which then run again", "set _pragma=synchronous(FULL) in the DSN")
 	}
-	if busy <= 0 && !v.patient {
+	if busy <= 0 && !v.table.patient {
 		v.fs.Add(claim.Advice, "busy-timeout", "", "there is no busy_timeout: a call fails at once while another one writes, and is repeated", "set _pragma=busy_timeout(5000) in the DSN")
 	}
 	return nil

@@ -200,6 +200,7 @@ func TestVerifyFindsEachFault(t *testing.T) {
 		"holder to be filled":      {of: "holder   TEXT NOT NULL DEFAULT ''", by: "holder TEXT NOT NULL", severity: claim.Warning, code: "not-null-without-default", column: "holder"},
 		"no index":                 {of: "CREATE INDEX jobs_due ON jobs (shop, state, due_ms, id);", severity: claim.Warning, code: "due-index-missing", column: "due_ms"},
 		"index in another order":   {of: "(shop, state, due_ms, id)", by: "(shop, due_ms, state, id)", severity: claim.Warning, code: "due-index-missing", column: "due_ms"},
+		"index of due times":       {of: "(shop, state, due_ms, id)", by: "(due_ms, id)", severity: claim.Warning, code: "due-index-missing", column: "due_ms"},
 		"index for some":           {of: "(shop, state, due_ms, id)", by: "(shop, state, due_ms, id) WHERE state = 'new'", severity: claim.Warning, code: "due-index-missing", column: "due_ms"},
 		"lease indexed":            {also: "CREATE INDEX by_lease ON jobs (lease)", severity: claim.Advice, code: "lease-indexed", column: "lease", reason: "by_lease", onlyWarned: true},
 		"trigger":                  {also: `CREATE TRIGGER "on change" AFTER UPDATE OF state ON jobs BEGIN SELECT 1; END`, severity: claim.Warning, code: "trigger", reason: "on change", onlyWarned: true},
@@ -407,6 +408,19 @@ func TestSuggestLeadsToFull(t *testing.T) {
 			require.Equal(t, claim.Full, def.Mode())
 		})
 	}
+}
+
+func TestPartialIndexesServeTheSweepTogether(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	db := usersDB(t, file(t))
+	ddl, _, _ := strings.Cut(fullSQL, "CREATE INDEX")
+	execute(t, db, ddl, "CREATE INDEX waiting ON jobs (due_ms, id) WHERE state = 'new' AND shop = 7")
+	require.Equal(t, []string{"due-index-missing due_ms"}, bad(verify(t, db, full())), "those in processing are looked for too")
+	execute(t, db, "CREATE INDEX running ON jobs (due_ms) WHERE shop = 7 AND state = 'busy'")
+	require.Empty(t, bad(verify(t, db, full())))
+	other := full()
+	other.Where[0].Equals = claim.Int(8)
+	require.Equal(t, []string{"due-index-missing due_ms"}, bad(verify(t, db, other)))
 }
 
 func TestSuggestMendsWhatIsInTheWay(t *testing.T) {
