@@ -1,6 +1,28 @@
 // Package pgclaim is a claim store on Postgres 13 or newer, through a
 // *pgxpool.Pool ([New]) or a *sql.DB of pgx/stdlib ([NewSQL]).
 //
+// # On a table of the user's own
+//
+// [NewTable] and [NewSQLTable] claim the rows of a table that claim.Table
+// describes; [Table.Verify] says how the two go together, and all that follows
+// here holds for it too, in each of its modes. Types that fit:
+//
+//   - id: text, varchar, char(n), citext and domains over them, compared with the
+//     entry byte by byte (the spaces that pad char(n) apart); uuid; smallint,
+//     integer, bigint. An id beyond the column's range is one that isn't there.
+//   - state: text and an enum, integers, boolean (mode claim.Transition). Not a
+//     domain over an enum, which Postgres compares with nothing.
+//   - times: bigint and integer; timestamp for claim.DateTime; timestamptz for
+//     claim.Timestamp. The session's TimeZone and DateStyle don't matter to
+//     dueclaim, only to statements that write now() into a timestamp. infinity is
+//     never due.
+//   - payload: bytea, text, json and jsonb, as Postgres shows it.
+//
+// A claim locks its rows FOR NO KEY UPDATE, so that inserts of rows that refer to
+// them go on. In every mode it finds them by the index on the id alone, whatever
+// the statistics say. Sweeps go by the index that Verify asks for; its comment
+// has the rule for partial ones.
+//
 // # Through a pooler
 //
 // The store keeps no session state: no LISTEN, no session lock, no SET, no

@@ -105,12 +105,14 @@ func (w *writer) out(o sqltable.Out) {
 	case o.As == sqltable.AsInt, o.As == sqltable.AsTime && o.Time.Integer():
 		e()
 		w.text("::bigint")
-	case o.As == sqltable.AsTime: // infinity is no instant
+	case o.As == sqltable.AsTime: // infinity is no instant, and -infinity has begun long ago
 		w.text("CASE WHEN isfinite(")
 		e()
 		w.text(") THEN (extract(epoch FROM ")
 		e()
-		w.text(") * 1000000)::bigint END")
+		w.text(") * 1000000)::bigint WHEN ")
+		e()
+		w.text(" < 'epoch' THEN 0 END")
 	default:
 		e()
 	}
