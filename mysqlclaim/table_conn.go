@@ -24,7 +24,7 @@ func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.R
 }
 
 func (p pooled) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
-	return p.t.change(ctx, p.t.db, c, " SKIP LOCKED", exactAtOnce)
+	return p.t.change(ctx, p.t.db, c, changeMode{skip: " SKIP LOCKED", atOnce: exactAtOnce, alone: true})
 }
 
 // inTx is a Conn in a transaction of the user's, whose statements wait for locked
@@ -39,7 +39,14 @@ func (x inTx) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row
 }
 
 func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
-	return x.t.change(ctx, x.tx, c, "", 1)
+	return x.t.change(ctx, x.tx, c, changeMode{atOnce: 1})
+}
+
+// changeMode is how a Change runs.
+type changeMode struct {
+	skip   string // what to do about locked rows
+	atOnce int    // how many statements of an exact one run at once
+	alone  bool   // each statement is a transaction of its own
 }
 
 // exactAtOnce is how many statements of an exact Change run at once: MySQL can't
@@ -60,7 +67,7 @@ func (t *Table) query(ctx context.Context, conn conn, q sqltable.Query, lock str
 	return err
 }
 
-func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, skip string, atOnce int) (sqltable.Changes, error) {
+func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, mode changeMode) (sqltable.Changes, error) {
 	c, err := t.facts(ctx, conn)
 	if err != nil {
 		return sqltable.Changes{}, err
@@ -77,13 +84,18 @@ func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, skip 
 		return res.RowsAffected()
 	}
 	if len(ch.Items) == 1 || ch.Exact {
-		changed, err := eachItem(ch.Items, atOnce, func(it *sqltable.Item) (bool, error) {
-			n, err := exec(t.changeOne(c, ch, it, skip))
+		changed, err := eachItem(ch.Items, mode.atOnce, func(it *sqltable.Item) (bool, error) {
+			n, err := exec(t.changeOne(c, ch, it, mode.skip))
+			if mode.alone && ch.Exact && mustRollBack(err) {
+				// It lost a deadlock, and that is known: as if the row had been locked. An
+				// error would make the outcome of all the others unknown.
+				return false, nil
+			}
 			return n > 0, err
 		})
 		return sqltable.Changes{Changed: changed}, err
 	}
-	n, err := exec(t.changeAll(c, ch, skip))
+	n, err := exec(t.changeAll(c, ch, mode.skip))
 	if err != nil || n != 0 && n != int64(len(ch.Items)) {
 		return sqltable.Changes{}, err
 	}

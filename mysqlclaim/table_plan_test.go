@@ -70,7 +70,7 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 				}
 				h.Put(t, list...)
 				x.exec(t, "UPDATE "+h.Name+" SET status = 'completed' WHERE order_id > 'n-01000'") // tempts an optimizer
-				x.exec(t, "ALTER TABLE "+h.Name+" FORCE") // old versions of index entries count in estimates until they are purged
+				x.exec(t, "ALTER TABLE "+h.Name+" FORCE")                                          // old versions of index entries count in estimates until they are purged
 				x.exec(t, "ANALYZE TABLE "+h.Name)
 				c, err := table.facts(ctx, x.db)
 				require.NoError(t, err)
