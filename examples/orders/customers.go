@@ -91,13 +91,15 @@ func playCustomers(ctx context.Context, in instructions) error {
 	return err
 }
 
-// come makes visits, a few at a time, and returns those whose orders the shop has
-// not stored yet.
+// come makes visits, side by side, and returns those whose orders the shop has not
+// stored yet. Each has a transaction of its own, unless the database is so slow that
+// many have come meanwhile.
 func (c *customers) come(ctx context.Context, all []visit) (early []visit, err error) {
+	const sideBySide = 8
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 4)
-	for few := range slices.Chunk(all, 5) {
+	slots := make(chan struct{}, sideBySide)
+	for few := range slices.Chunk(all, min(1+len(all)/sideBySide, atOnce)) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()

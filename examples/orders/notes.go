@@ -119,9 +119,10 @@ func (l *ledger) startedAgain() (n int) {
 	return n
 }
 
-// wasInHandOfTheKilled tells whether a worker that was killed had an order in hand.
-func (l *ledger) wasInHandOfTheKilled(order string) bool {
+// takenOver tells whether worker ended an order that another one had in hand when
+// it was killed.
+func (l *ledger) takenOver(order, worker string) bool {
 	return slices.ContainsFunc(l.starts[order], func(h handling) bool {
-		return !h.returned && slices.Contains(l.killed, h.worker)
+		return !h.returned && h.worker != worker && slices.Contains(l.killed, h.worker)
 	})
 }

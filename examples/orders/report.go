@@ -36,7 +36,7 @@ func newReport(b books, l *ledger, forgot map[string]bool, orders []order, initi
 			r.found++
 		}
 		for _, c := range all {
-			if c.crashes > 0 || l.wasInHandOfTheKilled(id) {
+			if c.crashes > 0 || l.takenOver(id, c.worker) {
 				r.takenOver++
 				r.late = append(r.late, c.late)
 			} else {

@@ -54,7 +54,7 @@ func work(ctx context.Context, in instructions) error {
 	mux.Register(kind, core.HandlerFunc(cancel))
 	scheduler, err := core.New(db.Index, table, &mux, core.Options{
 		Name:  name,
-		Slots: 16,
+		Slots: 32,
 		Lease: in.Lease, // the same as the table's LeaseFor
 		Ahead: 100 * time.Millisecond,
 		Drain: 5 * time.Second,

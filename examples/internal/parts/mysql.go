@@ -24,7 +24,7 @@ func (p *Parts) openMySQL(ctx context.Context) error {
 		return errors.New("store mysql://…: the driver refuses its options")
 	}
 	db := sql.OpenDB(connector)
-	db.SetMaxIdleConns(16) // handlers come in bursts: keep their connections
+	db.SetMaxIdleConns(40) // handlers come in bursts: keep their connections
 	p.close = append(p.close, db.Close)
 	if err := db.PingContext(ctx); err != nil {
 		return noAnswer("mysql", config.Addr, err)

@@ -24,7 +24,7 @@ func (p *Parts) openPostgres(ctx context.Context) error {
 	if err != nil {
 		return errors.New("store postgres://…: the driver doesn't know its options")
 	}
-	config.MaxConns = 16
+	config.MaxConns = 24
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (r *Running) Shown(text string) bool {
 // Start starts the program. It is killed when the test ends.
 func Start(t *testing.T, args ...string) *Running {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	r := &Running{Cmd: exec.CommandContext(ctx, os.Getenv(variable), args...)}
 	r.Cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
