@@ -33,7 +33,7 @@ func (c *shopClock) start(ctx context.Context, store core.Claimer, lead time.Dur
 		if err != nil {
 			return err
 		}
-		if at := now.Add(c.Local.Sub(time.Now())); i == 0 || at.After(c.Store) {
+		if at := now.Add(time.Until(c.Local)); i == 0 || at.After(c.Store) {
 			c.Store = at
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,50 +37,50 @@ var (
 	heapPostgres  = pair{"heap+postgres", heap, postgres}
 )
 
+// runCase is a run of the example.
+type runCase struct {
+	pair
+	mode mode
+	args []string
+}
+
+// runs are a few short runs, and with DUECLAIM_STRESS set also all modes on all
+// pairs, and 20,000 orders: about twenty minutes.
+func runs() []runCase {
+	short := []string{"-orders", "400", "-speed", "900", "-lease", "1s", "-kills", "1"}
+	all := []runCase{{heapSQLite, full, short}, {redisMariaDB, status, short}, {redisPostgres, transition, short}}
+	if os.Getenv("DUECLAIM_STRESS") == "" {
+		return all
+	}
+	for _, m := range []mode{full, status, transition} {
+		for _, p := range []pair{heapSQLite, redisSQLite, heapMariaDB, redisMariaDB, heapMySQL, redisMySQL, heapPostgres, redisPostgres} {
+			all = append(all, runCase{p, m, []string{"-orders", "1500", "-speed", "900"}})
+		}
+		for _, p := range []pair{redisMariaDB, redisMySQL} {
+			all = append(all, runCase{p, m, []string{"-orders", "20000", "-speed", "1200", "-kills", "5"}})
+		}
+	}
+	return all
+}
+
 func TestTheBooksAreRightAlthoughWorkersAreKilled(t *testing.T) {
-	for _, c := range []struct {
-		pair
-		mode mode
-	}{{heapSQLite, full}, {redisMariaDB, status}, {redisPostgres, transition}} {
-		t.Run(c.name+" "+string(c.mode), func(t *testing.T) {
-			t.Parallel() // most of the time is waiting
-			play(t, c.pair, c.mode, "-orders", "400", "-speed", "900", "-lease", "1s", "-kills", "1")
+	for i, c := range runs() {
+		t.Run(c.name+" "+string(c.mode)+" "+c.args[1], func(t *testing.T) {
+			if i < 3 {
+				t.Parallel() // most of their time is waiting
+			}
+			play(t, c)
 		})
 	}
 }
 
-func TestAllModesOnAllDatabases(t *testing.T) {
-	if os.Getenv("DUECLAIM_STRESS") == "" {
-		t.Skip("about eight minutes: with DUECLAIM_STRESS set")
-	}
-	for _, p := range []pair{heapSQLite, redisSQLite, heapMariaDB, redisMariaDB, heapMySQL, redisMySQL, heapPostgres, redisPostgres} {
-		for _, m := range []mode{full, status, transition} {
-			t.Run(p.name+" "+string(m), func(t *testing.T) {
-				play(t, p, m, "-orders", "1500", "-speed", "900")
-			})
-		}
-	}
-}
-
-func TestTwentyThousandOrders(t *testing.T) {
-	if os.Getenv("DUECLAIM_STRESS") == "" {
-		t.Skip("about eight minutes: with DUECLAIM_STRESS set")
-	}
-	for _, p := range []pair{redisMariaDB, redisMySQL} {
-		for _, m := range []mode{full, status, transition} {
-			t.Run(p.name+" "+string(m), func(t *testing.T) {
-				play(t, p, m, "-orders", "20000", "-speed", "1200", "-kills", "5")
-			})
-		}
-	}
-}
-
 // play runs the example and looks at what it says and what it leaves behind.
-func play(t *testing.T, p pair, m mode, args ...string) {
+func play(t *testing.T, c runCase) {
 	t.Helper()
-	t.Attr("dueclaim.backend", "pair:"+p.name)
-	index, store := p.index(t), p.store(t)
-	exit, out, _ := program.Run(t, append(args, "-mode", string(m), "-index", index, "-store", store)...)
+	t.Attr("dueclaim.backend", "pair:"+c.name)
+	index, store := c.index(t), c.store(t)
+	exit, out, _ := program.Run(t, slices.Concat(c.args, []string{"-mode", string(c.mode), "-index", index, "-store", store})...)
+	t.Log(out)
 	assert.Equal(t, 0, exit)
 	for _, want := range []string{
 		`(?m)^verify:$`, `(?m)^  orders +[1-9]`, `(?m)^  paid +[1-9]`, `(?m)^  cancelled +[1-9]`, `(?m)^  forgotten +[1-9]`,
@@ -90,7 +91,7 @@ func play(t *testing.T, p pair, m mode, args ...string) {
 		assert.Regexp(t, want, out)
 	}
 	assert.NotContains(t, out, "FAILED")
-	assert.Equal(t, m == full, strings.Contains(out, "dueclaim_token"), "only mode full adds columns, as Suggest says")
+	assert.Equal(t, c.mode == full, strings.Contains(out, "dueclaim_token"), "only mode full adds columns, as Suggest says")
 	found := regexp.MustCompile(`(\d+) were to be cancelled, and sweeps found them`).FindStringSubmatch(out)
 	require.Len(t, found, 2)
 	n, err := strconv.Atoi(found[1])
