@@ -2,6 +2,7 @@ package sqliteclaim_test
 
 import (
 	"database/sql"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,16 @@ func planOf(t testing.TB, db *sql.DB, text string, args ...any) []string {
 func FuzzNoNameOrValueChangesAStatement(f *testing.F) {
 	for _, s := range []string{"orders", "order", "select", `a"b`, "a`b", "a'b", "a;b", "a--b", "a\x00b", "größe", strings.Repeat("x", 64), "$1", "_", "pending", `\`, "''", "?1"} {
 		f.Add(s, s)
+		f.Add("orders", s)
+		f.Add(s, "shop")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var b strings.Builder
+		for range 1 + random.IntN(12) {
+			b.WriteString([]string{`'`, `''`, `"`, `\`, "`", ";", "--", "/*", "*/", "?", "$1", ":a", "@", "a", "é", "😀", " ", "NULL", ")", "(", "x'00'"}[random.IntN(21)])
+		}
+		f.Add("orders", b.String())
 	}
 	shapes := func(t *testing.T, db *sql.DB, config tabletest.Config, name, column, value string, id core.ID) (list []string, ok bool) {
 		def := config.Table(name, value)
