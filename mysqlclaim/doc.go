@@ -53,4 +53,24 @@
 //
 // On multi-writer clusters (Galera, Group Replication with several primaries)
 // send everything to one node. What the database's own fail-over drops is lost.
+//
+// # A table of your own
+//
+// [NewTable] claims the rows of a table of yours; package claim has its modes and
+// what they promise, and [Table.Verify] says what a table lacks. Statements have
+// the same shape, and find rows by the unique index of the id. Each string is
+// given the character set of the column beside it; an id is looked up by the
+// column's collation and then compared byte by byte.
+//
+// DATETIMEs are what the column's Zone says, whatever zones the session and the
+// driver are in. TIMESTAMPs are instants: a SELECT runs in UTC for their sake, by
+// a hint (MySQL) or SET STATEMENT (MariaDB), and an UPDATE compares seconds since
+// 1970. It doesn't run in UTC, since your triggers and defaults might write the
+// wrong time then; so in a session zone with summer time what it writes into a
+// TIMESTAMP may be an hour off, early or late, in the hour that clocks show twice.
+// Use a session in UTC.
+//
+// In mode StatusUpdated each row takes a statement of its own, as only its row
+// count tells who won: a few at a time, on as many connections. One that loses a
+// deadlock leaves its row as it was, and is answered as if the row were locked.
 package mysqlclaim

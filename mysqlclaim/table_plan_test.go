@@ -72,6 +72,10 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 				x.exec(t, "UPDATE "+h.Name+" SET status = 'completed' WHERE order_id > 'n-01000'") // tempts an optimizer
 				x.exec(t, "ALTER TABLE "+h.Name+" FORCE")                                          // old versions of index entries count in estimates until they are purged
 				x.exec(t, "ANALYZE TABLE "+h.Name)
+				found, err := table.Verify(ctx)
+				require.NoError(t, err)
+				assert.Less(t, found.Worst(), claim.Fault, "\n%s", found)
+				assert.NotContains(t, serious(found), "due-index-missing ")
 				c, err := table.facts(ctx, x.db)
 				require.NoError(t, err)
 				byID := &recorder{t: table, c: c, below: pooled{table}}

@@ -268,6 +268,11 @@ func (v *verifier) values(name string, values []claim.Value) {
 	}
 	limits := map[string]int64{"tinyint": 1<<7 - 1, "smallint": 1<<15 - 1, "mediumint": 1<<23 - 1, "int": 1<<31 - 1}
 	for _, value := range values {
+		if f.charset != "" && !representable(f.charset, value.Text()) {
+			to := *f
+			to.charset, to.collation = "utf8mb4", "utf8mb4_bin"
+			v.fault("charset", name, "the value "+value.String()+" has characters that its character set, "+f.charset+", lacks", v.t.alter(to.modify()))
+		}
 		limit, ok := limits[f.data]
 		if ok && value.Kind() == claim.IntValue && (value.Int() > limit || value.Int() < -limit-1) && !strings.Contains(f.full, "unsigned") {
 			v.fault("column-type", name, "the value "+value.String()+" doesn't fit into "+f.full, v.t.alter(f.retyped("BIGINT").modify()))

@@ -70,6 +70,8 @@ var flaws = []flaw{
 	{severity: fault, code: "lease-not-null", column: "lease", edits: []string{"lease BIGINT NULL", "lease BIGINT NOT NULL DEFAULT 0"}},
 	{severity: fault, code: "check-lacks-value", column: "status", edits: []string{"ENGINE=InnoDB", "", "PRIMARY KEY", "CONSTRAINT %[1]s_c CHECK (status IN ('pending','it''s','dead')), PRIMARY KEY"}},
 	{severity: fault, code: "check-lacks-value", column: "status", edits: []string{"state',", "state' CHECK (status IN ('pending','dead')),"}, only: "store:mariadb"},
+	{severity: fault, code: "charset", column: "status", edits: []string{"status ENUM('pending','processing','completed','dead')", "status VARCHAR(20) CHARACTER SET latin1"},
+		def: func(d *claim.Table) { d.State.Dead = claim.Text("日") }},
 	{severity: warning, code: "id-collation", column: "id", edits: []string{"COLLATE EXACT", "COLLATE utf8mb4_unicode_ci"}},
 	{severity: warning, code: "id-padded", column: "id", edits: []string{"COLLATE EXACT", "COLLATE utf8mb4_bin"}},
 	{severity: warning, code: "id-padded", column: "id", edits: []string{"id VARCHAR", "id CHAR"}},
