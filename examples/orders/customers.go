@@ -129,12 +129,11 @@ func (c *customers) visit(ctx context.Context, few []visit) (early []visit, err 
 				notes = append(notes, note{What: v.what, Order: v.order})
 				continue
 			}
-			var n int
-			if err := tx.QueryRowContext(ctx, c.db.query("SELECT COUNT(*) FROM shop_orders WHERE order_id = ?"), v.order).Scan(&n); err != nil {
-				return err
-			}
+			open, err := c.stillToCome(ctx, tx, v.order)
 			switch {
-			case n == 0:
+			case err != nil:
+				return err
+			case open:
 				early = append(early, v)
 			case v.what == paid && c.clock.storeNow().Before(v.due):
 				notes = append(notes, note{What: refusedEarly, Order: v.order})
@@ -153,6 +152,17 @@ func (c *customers) visit(ctx context.Context, few []visit) (early []visit, err 
 		}
 	}
 	return early, nil
+}
+
+// stillToCome tells whether the shop has not stored an order yet, or only just now:
+// a customer is quicker than a shop that has much to do.
+func (c *customers) stillToCome(ctx context.Context, tx *sql.Tx, order string) (bool, error) {
+	var status string
+	err := tx.QueryRowContext(ctx, c.db.query("SELECT status FROM shop_orders WHERE order_id = ?"), order).Scan(&status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return status == "pending" || status == "processing", err
 }
 
 // end ends an order that is open, with what belongs to that, and tells whether it

@@ -57,7 +57,7 @@ func runs() []runCase {
 			all = append(all, runCase{p, m, []string{"-orders", "1500", "-speed", "900"}})
 		}
 		for _, p := range []pair{redisMariaDB, redisMySQL} {
-			all = append(all, runCase{p, m, []string{"-orders", "20000", "-speed", "1200", "-kills", "5"}})
+			all = append(all, runCase{p, m, []string{"-orders", "20000", "-speed", "900", "-kills", "5"}})
 		}
 	}
 	return all
