@@ -204,7 +204,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 func (e *Engine) settleRead(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
 	switch outcome {
 	case core.Retry, core.Released:
-		return nil
+		return ctx.Err()
 	case core.DeadLetter:
 		c := Change{Items: make([]Item, len(chunk)), Guard: and(e.is(e.table.State.Pending), e.where()), Exact: true}
 		c.Set = append([]Assign{{e.table.State.Name, Expr{Value{e.table.State.Dead}}}}, e.touch(now)...)
