@@ -135,7 +135,7 @@ var claimBreaks = []testCase[*claimEnv]{
 		},
 	},
 	{
-		name: "break/midway-claims", needs: "Break",
+		name: "break/midway-claims", needs: "Break", timed: true,
 		rule: "What was under way when the backend failed is repeated with the same arguments and is then as if nothing had happened: each task is granted once and done once.",
 		run: func(e *claimEnv) {
 			const workers, each = 4, 20

@@ -61,7 +61,7 @@ func (x *claims) settlements(outcome core.Outcome) []core.Settlement {
 
 var claimContexts = []testCase[*claimEnv]{
 	{
-		name: "context/midway-claims",
+		name: "context/midway-claims", timed: true,
 		rule: "A method whose ctx ends in the middle of a large batch returns soon, with an error or with all of it done; a repeat completes it.",
 		run: func(e *claimEnv) {
 			n := e.scale(501, 201)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -129,26 +128,8 @@ func TestTableKeepsTheContract(t *testing.T) {
 	})
 }
 
-// weakerWithLocks are cases that other databases don't run.
-var weakerWithLocks = map[string]map[string]string{
-	"Full, due time only read": {"lock/settle": "retry-hidden: sweeps see a row that backs off when that is over"},
-	"StatusUpdated": {
-		"lock/claim":            "lost-reply: a claim can't be repeated",
-		"lock/settle":           "retry-undated: a row that failed is pending at its own due time at once",
-		"context/midway-claims": "lost-reply: a claim whose reply was lost can't be told from a lost race",
-		"break/midway-claims":   "lost-reply: a claim whose reply was lost can't be told from a lost race",
-	},
-	"Transition": {
-		"lock/claim":  "no-lease: a claim only reads",
-		"lock/extend": "no-lease: nothing marks a row as taken",
-		"lock/settle": "no-lease: nothing marks a row as taken",
-	},
-}
-
 func tableConforms(t *testing.T, b backend, config tabletest.Config, options string, skip map[string]string) {
 	x := newShops(t, b, config, options)
-	weaker := maps.Clone(config.Weaker)
-	maps.Copy(weaker, weakerWithLocks[config.Name])
 	provides := config.Provides
 	provides.TimeSource = true
 	conformance.TestClaimer(t, conformance.Claimer{
@@ -169,6 +150,6 @@ func tableConforms(t *testing.T, b backend, config tabletest.Config, options str
 		Variant:  true,
 		Provides: provides,
 		Skip:     skip,
-		Weaker:   weaker,
+		Weaker:   config.Weaker,
 	})
 }

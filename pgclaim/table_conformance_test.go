@@ -3,7 +3,6 @@ package pgclaim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -88,8 +87,6 @@ func (x *shops) put(t *testing.T, table *Table, shop string, tasks []core.Task) 
 }
 
 func (x *shops) run(t *testing.T) {
-	weaker := maps.Clone(x.config.Weaker)
-	maps.Copy(weaker, locked[x.config.Name])
 	conformance.TestClaimer(t, conformance.Claimer{
 		New: func(t *testing.T) core.Claimer { return x.fresh(t) },
 		Peer: func(t *testing.T, first core.Claimer) core.Claimer {
@@ -111,33 +108,8 @@ func (x *shops) run(t *testing.T) {
 		},
 		Variant:  true,
 		Provides: withClock(x.config.Provides),
-		Weaker:   weaker,
-		Skip:     chancy[x.config.Name],
+		Weaker:   x.config.Weaker,
 	})
-}
-
-// locked are the cases of locked rows that a mode fails for the same reasons as
-// others, which tabletest has.
-var locked = map[string]map[string]string{
-	"Full, due time only read": {"lock/settle": "retry-hidden: sweeps see a row that backs off when that is over"},
-	"StatusUpdated": {
-		"lock/claim":  "lost-reply: a claim that is repeated is answered as to a stranger",
-		"lock/settle": "retry-undated: a row that failed is pending at its own due time at once",
-	},
-	"Transition": {
-		"lock/claim":  "no-lease: a claim only reads",
-		"lock/extend": "no-lease: nothing marks a row as taken",
-		"lock/settle": "no-lease: nothing marks a row as taken",
-	},
-}
-
-// chancy are cases that a mode fails or doesn't, as a reply is lost or the whole
-// statement.
-var chancy = map[string]map[string]string{
-	"StatusUpdated": {
-		"context/midway-claims": "lost-reply: a claim whose reply was lost can't be told from a lost race",
-		"break/midway-claims":   "lost-reply: a claim whose reply was lost can't be told from a lost race",
-	},
 }
 
 func withClock(p conformance.ClaimerProvides) conformance.ClaimerProvides {

@@ -31,7 +31,7 @@ func weakerFull() map[string]string {
 func weakerBase() map[string]string {
 	return reasons(map[string][]string{hidden: {
 		"contract/large-batch", "batch/at-every-boundary", "extend/lost", "settle/retry", "settle/released", "settle/late",
-		"settle/mixed-batch", "waiting/after-thinning", "context/midway-claims", "break/claims",
+		"settle/mixed-batch", "waiting/after-thinning", "context/midway-claims", "break/claims", "lock/settle",
 	}})
 }
 
@@ -39,14 +39,17 @@ func weakerUpdated() map[string]string {
 	return reasons(map[string][]string{
 		undated: {
 			"extend/lost", "settle/retry", "settle/released", "settle/late", "settle/mixed-batch",
-			"settle/no-second-thoughts", "waiting/after-thinning",
+			"settle/no-second-thoughts", "waiting/after-thinning", "lock/settle",
 		},
 		moment: {
 			"contract/slices-are-the-callers", "contract/large-batch", "contract/concurrent", "times/exact",
 			"token/rises", "token/rises-for-the-same-holder", "claim/counts",
 		},
-		timeOnly:  {"batch/one-bad-of-many", "batch/at-every-boundary", "token/both-count"},
-		lostReply: {"claim/holder-bytes", "claim/repeat", "claim/repeat-lapsed", "break/claims"},
+		timeOnly: {"batch/one-bad-of-many", "batch/at-every-boundary", "token/both-count"},
+		lostReply: {
+			"claim/holder-bytes", "claim/repeat", "claim/repeat-lapsed", "break/claims", "context/midway-claims",
+			"break/midway-claims", "lock/claim",
+		},
 	})
 }
 
@@ -61,7 +64,7 @@ func weakerTransition() map[string]string {
 			"extend/repeat", "extend/lapsed", "extend/lost", "settle/retry", "settle/released", "settle/late", "settle/older-refused",
 			"settle/mixed-batch", "settle/repeat-after-grant", "settle/no-second-thoughts", "waiting/limit-counts-returned",
 			"waiting/lapsed", "waiting/changes-nothing", "waiting/behind-many-held", "waiting/after-thinning", "context/midway-claims",
-			"break/claims", "break/midway-claims",
+			"break/claims", "break/midway-claims", "lock/claim", "lock/extend", "lock/settle",
 		},
 		unfinished: {"times/exact", "claim/gone", "settle/done", "settle/repeat-done"},
 	})
