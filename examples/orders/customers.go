@@ -62,7 +62,7 @@ type customers struct {
 	clock shopClock
 }
 
-// customers plays all visits and tells the parent what came of each.
+// playCustomers plays all visits and tells the parent what came of each.
 func playCustomers(ctx context.Context, in instructions) error {
 	orders, err := readOrders(ordersCSV, in.Orders)
 	if err != nil {
