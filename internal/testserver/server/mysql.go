@@ -62,6 +62,7 @@ func mysqlArgs(b Binary, l launch) []string {
 	args := append(b.Argv, asRoot()...)
 	args = append(args,
 		"--datadir="+filepath.Join(l.dir, "data"), "--socket="+filepath.Join(l.dir, "s.sock"), "--pid-file="+filepath.Join(l.dir, "pid"),
+		"--tmpdir="+l.dir, // a server that starts deletes the temporary tables of others in its tmpdir
 		"--port="+strconv.Itoa(l.port), "--bind-address=127.0.0.1", "--max-connections=1000", "--performance-schema=OFF",
 		"--character-set-server=utf8mb4", "--skip-log-bin", "--innodb-buffer-pool-size=64M")
 	if l.Durable {
