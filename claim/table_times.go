@@ -90,8 +90,19 @@ func (c TimeColumn) AtMost(t time.Time) int64 {
 	return c.value(t)
 }
 
+// Below is the value below which all are surely before t: what a "column < …"
+// compares with to find out whether a lease is over.
+func (c TimeColumn) Below(t time.Time) int64 {
+	if c.Kind == DateTime && c.Zone != nil {
+		if first := beforeRepeated(t, c.Zone); first.Before(t) {
+			t = first.Add(time.Microsecond)
+		}
+	}
+	return c.AtLeast(t)
+}
+
 // AtLeast is the earliest value of the column that is not before t: what is
-// written for a due time or a lease's end, and what "column < …" compares with.
+// written for a due time or a lease's end.
 func (c TimeColumn) AtLeast(t time.Time) int64 { return c.value(c.Round(t, true)) }
 
 // beforeRepeated is t, or, where the zone's clock will show the same time once

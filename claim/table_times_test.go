@@ -79,6 +79,9 @@ func TestInAnHourThatComesTwiceNothingIsEarly(t *testing.T) {
 			if c.AtLeast(change.Add(e)) <= c.AtMost(at) {
 				assert.False(t, due.After(at), "%s is taken at %s, before it is due", due, at)
 			}
+			if c.AtLeast(change.Add(e)) < c.Below(at) {
+				assert.True(t, due.Before(at), "a lease until %s is taken for over at %s", due, at)
+			}
 		}
 	}
 	assert.Equal(t, "2026-10-25 01:59:59", c.Text(c.AtMost(change.Add(-30*time.Minute))), "02:30 will come once more")
@@ -89,5 +92,6 @@ func TestInAnHourThatComesTwiceNothingIsEarly(t *testing.T) {
 		at := spring.Add(d)
 		assert.Equal(t, at, c.Read(c.AtLeast(at)))
 		assert.Equal(t, c.AtLeast(at), c.AtMost(at))
+		assert.Equal(t, c.AtLeast(at), c.Below(at))
 	}
 }

@@ -89,7 +89,8 @@ func (e *Engine) unchanged(ctx context.Context, conn Conn, chunk []place[core.Gr
 // tell which rows it changed.
 func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[core.Grant], until time.Time, failed *failures) error {
 	t := &e.table
-	n := t.Updated.AtLeast(until.Add(-t.LeaseFor))
+	now := until.Add(-t.LeaseFor) // about
+	n := t.Updated.AtLeast(now)
 	c := Change{
 		Fields: []Field{FieldFence},
 		Guard:  and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where()),
@@ -106,7 +107,7 @@ func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[cor
 				owner = append(owner, i)
 			}
 		}
-		e.fences.note(p.v, until, func(x *fence) {
+		e.fences.note(p.v, now, until, func(x *fence) {
 			if !slices.Contains(x.held, n) && e.may(x.held, n) {
 				x.held = append(x.held, n)
 			}
@@ -125,11 +126,11 @@ func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[cor
 		}
 	}
 	for i, p := range chunk { // now it is known
-		now := before[i]
+		held := before[i]
 		if moved.Changed[i] {
-			now = []int64{n}
+			held = []int64{n}
 		}
-		e.fences.note(p.v, until, func(x *fence) { x.held = now })
+		e.fences.note(p.v, now, until, func(x *fence) { x.held = held })
 	}
 	return e.unchanged(ctx, conn, chunk, grantID, moved, func(p place[core.Grant], r *record) {
 		err := e.stillHeld(p.v, r)

@@ -22,13 +22,13 @@ type fences struct {
 type fence struct {
 	held    []int64   // while in processing, the newest last
 	settled []int64   // what a settlement may have written
-	until   time.Time // when it was of use last
+	until   time.Time // it is of use until then: the lease's end, or the settlement
 }
 
 // mostFences bounds the guesses; an older one that is forgotten is a lost lease.
 const mostFences = 8
 
-// keepFences is how long what nobody asks for is kept.
+// keepFences is how long what is of no use any more is kept.
 const keepFences = time.Minute
 
 // held returns the candidates for a grant.
@@ -60,8 +60,8 @@ func (e *Engine) may(held []int64, n int64) bool {
 // next is the value after n.
 func next(c claim.TimeColumn, n int64) int64 { return c.AtLeast(c.Read(n).Add(c.Step())) }
 
-// note changes what is known of g; at is about now.
-func (f *fences) note(g core.Grant, at time.Time, change func(x *fence)) {
+// note changes what is known of g, which is of use until then; now is about now.
+func (f *fences) note(g core.Grant, now, until time.Time, change func(x *fence)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.of == nil {
@@ -77,12 +77,12 @@ func (f *fences) note(g core.Grant, at time.Time, change func(x *fence)) {
 		x.held = slices.Delete(x.held, 1, 1+extra)
 	}
 	x.settled = x.settled[max(0, len(x.settled)-mostFences):]
-	if x.until.Before(at) {
-		x.until = at
+	if x.until.Before(until) {
+		x.until = until
 	}
 	if len(f.of) > 2*f.pruned+1000 {
 		for g, x := range f.of {
-			if x.until.Before(at.Add(-keepFences)) {
+			if x.until.Before(now.Add(-keepFences)) {
 				delete(f.of, g)
 			}
 		}

@@ -55,9 +55,9 @@ func (e *Engine) dueBy(t time.Time) Expr {
 	return Expr{Col(e.due.Name), SQL(" <= "), Time{e.due, e.due.AtMost(t.Add(-e.after))}}
 }
 
-// before holds where a time column is before t; not where it is Null.
+// before holds where a time column is surely before t; not where it is Null.
 func before(c claim.TimeColumn, t time.Time) Expr {
-	return Expr{Col(c.Name), SQL(" < "), Time{c, c.AtLeast(t)}}
+	return Expr{Col(c.Name), SQL(" < "), Time{c, c.Below(t)}}
 }
 
 // rests tells whether a pending row backs off until the end of its lease: in mode

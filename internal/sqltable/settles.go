@@ -161,7 +161,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 			c.Items = append(c.Items, it)
 			owner = append(owner, i)
 		}
-		e.fences.note(p.v.Grant, now, func(x *fence) {
+		e.fences.note(p.v.Grant, now, now, func(x *fence) {
 			before[i] = slices.Clone(x.settled)
 			if e.may(x.held, it.Updated) {
 				x.settled = append(x.settled, it.Updated)
@@ -179,7 +179,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 		}
 	}
 	for i, p := range chunk { // now it is known
-		e.fences.note(p.v.Grant, now, func(x *fence) {
+		e.fences.note(p.v.Grant, now, now, func(x *fence) {
 			if x.settled = before[i]; moved.Changed[i] {
 				x.settled = []int64{writes[i]}
 			}
