@@ -47,7 +47,24 @@ func (t *Table) changeItems(c sqltable.Change) (*statement, []sqltable.Out) {
 	outs := append([]sqltable.Out{{Expr: sqltable.Expr{sqltable.Col(t.def.ID.Name)}, As: sqltable.AsID}}, c.Returning...)
 	s := &statement{t: t, row: t.name}
 	s.set(c.Set).sql(" WHERE ").expr(sqltable.Expr{sqltable.IDIn(ids)}).sql(" AND ").expr(c.Guard)
+	if c.Returning != nil {
+		s.dated()
+	}
 	return s.sql(" RETURNING ").out(outs), outs
+}
+
+// dated writes the condition that a due time which is text is one that readClock
+// reads: else a claim would change a row of which it then can't tell anything. Numbers
+// come before all texts, and so would be due.
+func (s *statement) dated() {
+	due, _ := s.t.def.Due.Source()
+	if due.Name == "" || due.Integer() {
+		return
+	}
+	c := s.column(due.Name)
+	s.sql(" AND typeof(", c, ") = 'text' AND datetime(substr(", c, ", 1, 19)) = CASE length(", c, ")",
+		" WHEN 10 THEN ", c, " || ' 00:00:00' WHEN 16 THEN replace(", c, ", 'T', ' ') || ':00'",
+		" ELSE replace(substr(", c, ", 1, 19), 'T', ' ') END")
 }
 
 func (s *statement) sql(parts ...string) *statement {
