@@ -37,12 +37,15 @@ type Table struct {
 	Updated TimeColumn
 	// LeaseFor is the length of every lease in mode StatusUpdated, from 1 s to 24 h:
 	// a row in processing is taken over when Updated is longer ago. Give
-	// core.Options.Lease the same value.
+	// core.Options.Lease the same value: with another one, two holders' fences may be
+	// the same where the older one's last heartbeat was lost.
 	LeaseFor time.Duration
 
 	// Attempts and Crashes are integer columns that count grants which were not
 	// released, and those of them whose lease ran out. Without Attempts each process
-	// counts failures in its memory; without Crashes nobody does.
+	// counts failures in its memory. Without Crashes, a crash counts as a failure where
+	// Attempts is there, and not at all where it isn't; no number of them makes a row
+	// dead.
 	Attempts, Crashes string
 	// LastError is a text column for the last failure's text, at most 4 KiB.
 	LastError string

@@ -76,7 +76,9 @@ func (e *Engine) ending(outcome core.Outcome, fields []Field) ([]Assign, []Field
 		set, fields = append(set, Assign{t.Due.Column.Name, Expr{ItemField(FieldDue)}}), append(fields, FieldDue)
 	}
 	if t.Attempts != "" && outcome == core.Released {
-		set = append(set, Assign{t.Attempts, counted(t.Attempts, " - 1")})
+		// Never below 0, which an unsigned column refuses.
+		some := join(Expr{SQL("CASE WHEN ")}, counted(t.Attempts, " > 0 THEN "), counted(t.Attempts, " - 1 ELSE 0 END"))
+		set = append(set, Assign{t.Attempts, some})
 	}
 	return set, fields
 }
@@ -211,8 +213,15 @@ func (e *Engine) settleRead(ctx context.Context, conn Conn, outcome core.Outcome
 		for i, p := range chunk {
 			c.Items[i].ID = p.v.Grant.ID
 		}
-		_, err := conn.Change(ctx, c)
-		return err
+		done, err := conn.Change(ctx, c)
+		if err != nil {
+			return err
+		}
+		return e.unsettled(ctx, conn, chunk, done, func(p place[core.Settlement], r *record) {
+			if r.Status == claim.Pending {
+				failed.add(p.at, p.v.Grant.ID, core.ErrBusy) // the row was locked
+			}
+		})
 	}
 	none := Changes{Changed: make([]bool, len(chunk))}
 	return e.unsettled(ctx, conn, chunk, none, func(p place[core.Settlement], r *record) {

@@ -108,6 +108,13 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 			h.read(t, "1", "status"), h.read(t, "1", "last_error"), h.read(t, "1", "attempts"), h.read(t, "1", "crashes"),
 		})
 	})
+	run("attempts that the user set to 0 don't fall below, which an unsigned column refuses", func(t *testing.T, h Handle) {
+		h.Put(t, one)
+		c := h.want(t, core.Granted, lease("a", base), "1")
+		h.update(t, "1", "attempts = 0")
+		require.NoError(t, h.Settle(t.Context(), at(1), settle(c, core.Released, at(5))))
+		assert.Equal(t, "0", h.read(t, "1", "attempts"))
+	})
 	if mode == claim.StatusUpdated {
 		testUpdated(t, run, one)
 	}
