@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
@@ -28,10 +29,21 @@ func (t *Table) facts(ctx context.Context, conn conn) (*catalog, error) {
 	if err := errors.Join(c.readColumns(ctx, conn), c.readIndexes(ctx, conn)); err != nil {
 		return nil, err
 	}
+	if !c.identifies(t.def.ID.Name) {
+		return nil, fmt.Errorf("no unique index has column %s alone: a change of one row would reach others of that id, also such as don't meet Where; Verify says how to mend it", t.def.ID.Name)
+	}
 	if len(c.columns) > 0 {
 		t.known.Store(c)
 	}
 	return c, nil
+}
+
+// identifies tells whether an id is that of one row at most. Of a column that isn't
+// there the server will say so itself.
+func (c *catalog) identifies(id string) bool {
+	return c.column(id) == nil || slices.ContainsFunc(c.indexes, func(x index) bool {
+		return x.unique && len(x.parts) == 1 && strings.EqualFold(x.parts[0].column, id) && !x.parts[0].prefix
+	})
 }
 
 // forget drops what is known when an error says that the table has changed.
