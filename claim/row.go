@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -109,6 +110,13 @@ func (r Row) Settled(g core.Grant) error {
 	default:
 		return nil
 	}
+}
+
+// SettledTx is Settled for a SettleTx: also what an earlier call settled under this
+// very grant is ErrLeaseLost. The user's other writes were committed with that
+// one, and would be made a second time with this one.
+func (r Row) SettledTx(g core.Grant) error {
+	return cmp.Or(r.Settled(g), core.ErrLeaseLost)
 }
 
 func (r Row) heldBy(g core.Grant) bool { return r.Token == g.Token && r.Holder == g.Holder }

@@ -145,7 +145,7 @@ var storeDoubles = []double{
 	{bug: "SettleTx hides lost leases", want: "tx/settle-lost"},
 	{bug: "a refusal aborts the transaction", want: "tx/settle-lost"},
 	{bug: "a refusal aborts the transaction", want: "tx/insert-refusals"},
-	{bug: "settle repeat refused", want: "tx/settle-repeat", also: "tx lock settle cancel"},
+	{bug: "SettleTx takes a repeat for a success", want: "tx/settle-repeat"},
 	{bug: "SettleTx leaves its rows unlocked", want: "tx/settle-fences"},
 	{bug: "half a transaction is a success", want: "tx/large-batch"},
 	{bug: "claim without the queue", want: "queue/claims"},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -95,22 +96,55 @@ var storeTxSettles = []testCase[*storeEnv]{
 	},
 	{
 		name: "tx/settle-repeat", needs: "Tx",
-		rule: "A repeat of SettleTx, after a commit whose outcome was unknown, is a success that changes nothing while nobody was granted the task.",
+		rule: "SettleTx refuses what this very call didn't make with ErrLeaseLost, in its place, also where the same grant made it, in an earlier transaction or in this one: else a handler that runs again after a commit of unknown outcome would write twice. The task stays as it was, and the transaction can be rolled back or committed; a repeat by Settle is a success.",
 		run: func(e *storeEnv) {
-			e.insert(task("a", base), task("b", base))
-			got := e.grantAll(e.lease(base), "a", "b")
-			s := []core.Settlement{
-				{Grant: got[0].Grant, Outcome: core.Released, Due: at(5)},
-				{Grant: got[1].Grant, Outcome: core.DeadLetter, Err: "x"},
+			var ids []core.ID
+			for _, outcome := range outcomes {
+				ids = append(ids, core.ID(outcome.String()))
 			}
-			for i := range 3 {
-				tx := e.begin()
-				require.NoError(e, tx.Settle(e.ctx, at(1), s), "SettleTx, try %d", i+1)
-				e.end(tx, true)
+			e.insert(append(tasks(ids, base), task("more", base))...)
+			got := e.grantAll(e.lease(base), append(ids, "more")...)
+			var first []core.Settlement
+			var repeated []refusal
+			for i, outcome := range outcomes {
+				first = append(first, core.Settlement{Grant: got[i].Grant, Outcome: outcome, Due: dueOf(outcome, at(5)), Err: "e"})
+				repeated = append(repeated, refusal{i, ids[i], core.ErrLeaseLost})
 			}
-			require.NoError(e, e.s.Settle(e.ctx, at(1), s), "Settle after it")
-			e.wantWaiting(at(1), "after the repeats", core.Entry{ID: "a", Due: at(5)})
-			assert.Equal(e, 1, e.grant(e.lease(at(5)), "a").Attempt, "Attempt")
+			tx := e.begin()
+			require.NoError(e, tx.Write(e.ctx, "first"))
+			require.NoError(e, tx.Settle(e.ctx, at(1), first))
+			e.wantRefusals(tx.Settle(e.ctx, at(1), first), repeated, "SettleTx, once more in the same transaction")
+			e.end(tx, true)
+			assert.True(e, e.wrote("first"), "the user's own write")
+
+			// The handler runs once more, now with one that wasn't settled yet.
+			more := got[len(ids)]
+			again := append(slices.Clone(first), core.Settlement{Grant: more.Grant, Outcome: core.Done})
+			for _, commit := range []bool{false, true} {
+				tx = e.begin()
+				require.NoError(e, tx.Write(e.ctx, "again"))
+				e.wantRefusals(tx.Settle(e.ctx, at(2), again), repeated, "SettleTx, again in another transaction, and of one more")
+				e.end(tx, commit)
+				assert.Equal(e, commit, e.wrote("again"), "the user's own write")
+				if !commit {
+					e.wantVerdict(e.claim(e.peer, e.lease(at(3)), "more")[0], core.Held, more.At, "one more, rolled back")
+				}
+			}
+			for i, s := range first {
+				tx = e.begin()
+				e.wantRefusals(tx.Settle(e.ctx, at(2), []core.Settlement{s}), []refusal{{0, ids[i], core.ErrLeaseLost}}, "SettleTx of "+string(ids[i])+" alone, again")
+				e.end(tx, false)
+				if s.Outcome != core.Done || e.provides.KeepsFinished {
+					e.settle(at(2), s)
+				}
+			}
+			e.wantWaiting(at(3), "after the repeats", core.Entry{ID: "Released", Due: at(5)}, core.Entry{ID: "Retry", Due: at(5)})
+			for _, c := range e.claim(e.peer, e.lease(at(4)), "Done", "DeadLetter", "more") {
+				e.wantVerdict(c, core.Gone, time.Time{}, "after the repeats")
+			}
+			for i, c := range e.grantAll(e.lease(at(5)), "Released", "Retry") {
+				assert.Equal(e, i+1, c.Attempt, "Attempt of %q", c.ID)
+			}
 		},
 	},
 	{

@@ -18,7 +18,7 @@ func settlementBytes(it item[core.Settlement]) int {
 
 // Settle is one statement an outcome for each 500 settlements, and one
 // read-back where it changed fewer rows than that. With DeleteFinished, those
-// that are done are read before they are deleted.
+// that are done are read before they are deleted; see settleSeen.
 func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
 	if len(settlements) == 0 {
 		return nil
@@ -41,8 +41,8 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []ite
 	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
 		for _, chunk := range chunks(groups[outcome], settlementBytes) {
 			step := s.settleChunk
-			if outcome == core.Done && s.deleteFinished {
-				step = s.settleAndDelete
+			if outcome == core.Done && s.deleteFinished || r.read != "" && len(chunk) > 1 {
+				step = s.settleSeen
 			}
 			if err := step(ctx, r, outcome, chunk, now, failed); err != nil {
 				return err
@@ -68,20 +68,22 @@ func (s *Store) settleChunk(ctx context.Context, r runner, outcome core.Outcome,
 		return err
 	}
 	for _, it := range chunk {
-		failed.add(it.at, it.v.Grant.ID, rows[it.v.Grant.ID].Settled(it.v.Grant)) // a missing row is nobody's
+		failed.add(it.at, it.v.Grant.ID, r.settled(rows[it.v.Grant.ID], it.v.Grant)) // a missing row is nobody's
 	}
 	return nil
 }
 
-// settleAndDelete looks before it deletes: of a row that is missing afterwards
-// nobody could say whether this call deleted it or found it gone.
-func (s *Store) settleAndDelete(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
+// settleSeen looks before it writes: of a row that is missing afterwards nobody
+// could say whether this call deleted it or found it gone. In the caller's
+// transaction the look locks the rows, and tells which of many an earlier call
+// settled under the same grant.
+func (s *Store) settleSeen(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
 	rows, err := s.readBack(ctx, r, idList(chunk, settlementID))
 	if err != nil {
 		return err
 	}
 	held := slices.DeleteFunc(slices.Clone(chunk), func(it item[core.Settlement]) bool {
-		err := rows[it.v.Grant.ID].Settled(it.v.Grant)
+		err := r.settled(rows[it.v.Grant.ID], it.v.Grant)
 		if errors.Is(err, core.ErrBusy) { // still running under this grant
 			return false
 		}

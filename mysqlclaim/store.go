@@ -81,6 +81,8 @@ type runner struct {
 	// skip is how a changing statement treats locked rows, read how a read-back
 	// sees them.
 	skip, read string
+	// settled says what it means that a settlement changed nothing.
+	settled func(claim.Row, core.Grant) error
 }
 
 // conn is what *sql.DB, *sql.Conn and *sql.Tx have in common.
@@ -91,14 +93,16 @@ type conn interface {
 
 // auto runs autocommit statements that pass over locked rows. Read-backs are
 // plain consistent reads: no locks, no waits, always of the newest commit.
-func (s *Store) auto() runner { return runner{conn: s.db, skip: " SKIP LOCKED"} }
+func (s *Store) auto() runner {
+	return runner{conn: s.db, skip: " SKIP LOCKED", settled: claim.Row.Settled}
+}
 
 // within runs statements in the caller's transaction. There they wait for a
 // locked row (for a heartbeat's few milliseconds, mostly), and a read-back must
 // lock what it reads, since a plain one would see the transaction's old
 // snapshot.
 func (s *Store) within(tx *sql.Tx) runner {
-	return runner{conn: tx, read: " FOR UPDATE"}
+	return runner{conn: tx, read: " FOR UPDATE", settled: claim.Row.SettledTx}
 }
 
 // exec runs a statement and returns how many rows it changed. Since every

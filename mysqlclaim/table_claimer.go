@@ -64,9 +64,10 @@ func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
 
 // SettleTx is Settle within the caller's transaction: the completion and the
 // caller's own changes are committed together or not at all. core.ErrLeaseLost
-// comes in a *core.BatchError: roll back, the row is somebody else's. It is for
-// the modes Full and StatusUpdated; in mode Transition use Transition. What
-// Store.SettleTx says about locks holds here too: make it the last statement.
+// comes in a *core.BatchError: roll back, the row is somebody else's, or an earlier
+// call settled it, be it under the same grant. It is for the modes Full and
+// StatusUpdated; in mode Transition it fails with core.ErrInvalid: use Transition.
+// What Store.SettleTx says about locks holds here too: make it the last statement.
 func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	const op = "settle in a transaction"
 	valid, failed := checkSettlements(settlements)
@@ -74,7 +75,7 @@ func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 	for i, it := range valid {
 		batch[i] = it.v
 	}
-	err := t.engine.Settle(ctx, inTx{t, tx}, core.FloorMilli(now), batch)
+	err := t.engine.SettleTx(ctx, inTx{t, tx}, core.FloorMilli(now), batch)
 	var refused *core.BatchError
 	switch {
 	case errors.As(err, &refused):

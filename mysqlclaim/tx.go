@@ -23,6 +23,10 @@ import (
 // SERIALIZABLE every read locks. Under REPEATABLE READ a task that was live in
 // the transaction's snapshot counts as live. call.ID must be unique to this
 // transaction.
+//
+// A repeat with the same call.ID, after a commit whose outcome was unknown, is
+// recognised: it changes nothing and is no error. The repeat's other writes would be
+// made again, so guard them by a unique key of your own.
 func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks []core.Task) error {
 	const op = "insert in a transaction"
 	if err := call.Check(); err != nil {
@@ -78,9 +82,12 @@ func (s *Store) passOverLive(ctx context.Context, tx *sql.Tx, call core.Call, it
 }
 
 // SettleTx is Settle within the caller's transaction: the completion and the
-// caller's own changes are committed together or not at all. core.ErrLeaseLost
-// comes in a *core.BatchError: roll back, the task is somebody else's. Any other
-// error means roll back too; see InsertTx.
+// caller's own changes are committed together or not at all. core.ErrLeaseLost, in
+// a *core.BatchError, means that this very call didn't make the settlement: the task
+// is somebody else's, or an earlier transaction of the same grant settled it (whose
+// COMMIT seemed to fail), or this one did before. Roll back, as what else it wrote
+// would be written twice; the task stays as it was. (A repeat of Settle is a
+// success.) Any other error means roll back too; see InsertTx.
 //
 // Make it the last statement before the commit: the row stays locked until then,
 // and a heartbeat passes over it. It waits for a row that is locked, up to

@@ -47,15 +47,29 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 	if err != nil {
 		return s.fail("settle", err)
 	}
-	failed, err := s.settle(ctx, r, now, settlements, s.sql.settle, s.sql.deleteDone)
+	failed, err := s.settle(ctx, r, now, settlements, s.settling())
 	if err != nil {
 		return s.fail("settle", err)
 	}
 	return batchError(failed)
 }
 
-// settle runs the given statements, which wait for locked rows or don't.
-func (s *Store) settle(ctx context.Context, r runner, now time.Time, settlements []core.Settlement, update, deleteDone string) ([]core.ItemError, error) {
+// settling is what differs between Settle and SettleTx: whether the statements
+// wait for locked rows, and what it means that they didn't change a row.
+type settling struct {
+	update, deleteDone string
+	unchanged          func(claim.Row, core.Grant) error
+}
+
+func (s *Store) settling() settling {
+	return settling{s.sql.settle, s.sql.deleteDone, claim.Row.Settled}
+}
+
+func (s *Store) settlingTx() settling {
+	return settling{s.sql.settleTx, s.sql.deleteDoneTx, claim.Row.SettledTx}
+}
+
+func (s *Store) settle(ctx context.Context, r runner, now time.Time, settlements []core.Settlement, how settling) ([]core.ItemError, error) {
 	var failed []core.ItemError
 	for b := range batches(settlements, settledID, func(x core.Settlement) int { return len(x.Err) }) {
 		left := b.open()
@@ -65,17 +79,17 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, settlements
 		}
 		if len(gone.places) > 0 {
 			args := append([]any{s.queue}, grantColumns(gone, settledGrant)...)
-			if err := r.run(ctx, deleteDone, args, strike(left)); err != nil {
+			if err := r.run(ctx, how.deleteDone, args, strike(left)); err != nil {
 				return nil, err
 			}
 		}
 		if len(written.places) > 0 {
-			if err := r.run(ctx, update, s.settleArgs(written, now), strike(left)); err != nil {
+			if err := r.run(ctx, how.update, s.settleArgs(written, now), strike(left)); err != nil {
 				return nil, err
 			}
 		}
 		items, err := s.seeGrants(ctx, r, left, func(row claim.Row, place int) error {
-			return row.Settled(settlements[place].Grant)
+			return how.unchanged(row, settlements[place].Grant)
 		})
 		if err != nil {
 			return nil, err

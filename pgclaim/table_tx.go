@@ -15,8 +15,9 @@ import (
 // SettleTx is Settle as a part of the caller's transaction, which makes the
 // completion and the handler's own writes one; see Store's. It is for the modes
 // claim.Full and claim.StatusUpdated: where the user's own statement changed the
-// row meanwhile it fails with core.ErrLeaseLost, and the transaction is to be
-// rolled back. In mode claim.Transition use Transition.
+// row meanwhile, or an earlier call settled it, be it under the same grant, it fails
+// with core.ErrLeaseLost, and the transaction is to be rolled back. In mode
+// claim.Transition it fails with core.ErrInvalid; use Transition.
 func (t *Table) SettleTx(ctx context.Context, tx pgx.Tx, now time.Time, settlements []core.Settlement) error {
 	return t.settleInTx(ctx, pgxRunner{tx, t.modes.override()}, now, settlements)
 }
@@ -32,7 +33,7 @@ func (t *Table) settleInTx(ctx context.Context, r runner, now time.Time, settlem
 		return t.fail(op, err)
 	}
 	good, places, failed := siftSettlements(settlements)
-	err := t.engine.Settle(ctx, tableConn{t, r, true}, now, good)
+	err := t.engine.SettleTx(ctx, tableConn{t, r, true}, now, good)
 	refused, ok := errors.AsType[*core.BatchError](err)
 	switch {
 	case ok:

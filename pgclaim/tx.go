@@ -23,6 +23,10 @@ import (
 // Ids that are live are not locked; ids that are stored or replaced stay locked
 // until the transaction ends, and another's uncommitted insert of the same id is
 // waited for until ctx is done.
+//
+// A repeat with the same call.ID, after a commit whose outcome was unknown, is
+// recognised: it changes nothing and is no error. The repeat's other writes would be
+// made again, so guard them by a unique key of your own.
 func (s *Store) InsertTx(ctx context.Context, tx pgx.Tx, call core.Call, tasks []core.Task) error {
 	return s.insertTx(ctx, pgxRunner{tx, s.modes.override()}, call, tasks)
 }
@@ -37,10 +41,13 @@ func (s *Store) InsertSQLTx(ctx context.Context, tx *sql.Tx, call core.Call, tas
 // the commit, since the row stays locked until then, and return core.Settled from
 // the handler after the commit.
 //
-// A grant that is no longer the newest fails with core.ErrLeaseLost, a settlement
-// that breaks a rule with core.ErrInvalid, both inside a *core.BatchError, and the
-// transaction can go on (to a rollback, as a rule). After any other error it
-// can't. now is the store's time, as finished_at will show it. Unlike Settle it
+// A settlement that this very call didn't make fails with core.ErrLeaseLost: the
+// grant is no longer the newest, or an earlier transaction of the same grant settled
+// it (whose COMMIT seemed to fail), or this one did before. Roll back, as what else
+// it wrote would be written twice; the task stays as it was. (A repeat of Settle is
+// a success.) A settlement that breaks a rule fails with core.ErrInvalid. Both come
+// inside a *core.BatchError, and the transaction can go on; after any other error
+// it can't. now is the store's time, as finished_at will show it. Unlike Settle it
 // waits for a locked row until ctx is done. Use READ COMMITTED: under a stricter
 // level a heartbeat that came after the transaction's snapshot makes it fail with
 // 40001.
@@ -75,7 +82,7 @@ func (s *Store) settleInTx(ctx context.Context, r runner, now time.Time, settlem
 		return s.fail(op, err)
 	}
 	good, places, failed := siftSettlements(settlements)
-	items, err := s.settle(ctx, r, now, good, s.sql.settleTx, s.sql.deleteDoneTx)
+	items, err := s.settle(ctx, r, now, good, s.settlingTx())
 	if err != nil {
 		return s.fail(op, err)
 	}

@@ -28,7 +28,7 @@ func TestTxMethodsWorkInEveryModeAlsoAsTheFirstCallOfAStore(t *testing.T) {
 		grant := s.claimOne(t, "a", lease("h", 1)).Grant
 		tx = s.begin(t, t.Context())
 		require.NoError(t, tx.settle(t.Context(), at(1), core.Settlement{Grant: grant, Outcome: core.Done}))
-		require.NoError(t, tx.settle(t.Context(), at(1), core.Settlement{Grant: grant, Outcome: core.Done}), "a repeat")
+		require.ErrorIs(t, tx.settle(t.Context(), at(1), core.Settlement{Grant: grant, Outcome: core.Done}), core.ErrLeaseLost, "a repeat")
 		require.NoError(t, tx.commit(t.Context()))
 		assert.Equal(t, []string{"done", "pending"}, s.text(t, "SELECT status FROM dueclaim_tasks ORDER BY id"))
 	})

@@ -51,7 +51,10 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 // when it commits. It checks and rounds its input, which for Insert core does.
 // Items that are refused (ErrInvalid, ErrExists) are named in a *core.BatchError;
 // the transaction goes on and may be committed with the others. call.ID must
-// be unique to this transaction; a repeat of it may use the ID again.
+// be unique to this transaction; a repeat of it, after a commit whose outcome was
+// unknown, uses the ID again, which is recognised: no task is changed, and that is
+// no error. The repeat's other writes would be made again, so guard them by a unique
+// key of your own.
 //
 // The transaction may be on any connection to the file. Tell the index about the
 // tasks after the commit (core's Producer does so in Track); else a sweep does.

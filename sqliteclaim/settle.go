@@ -30,7 +30,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(settlements, maxItems, maxBytes, settlementBytes) {
 		err := s.write(ctx, func(q querier) error {
-			errs, err := s.settleIn(ctx, q, now, chunk)
+			errs, err := s.settleIn(ctx, q, now, chunk, claim.Row.Settled)
 			failed = appendErrors(failed, start, errs)
 			return err
 		})
@@ -45,12 +45,17 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 // that transaction and its completion are committed together, or neither. Make it
 // the last statement before the commit, and let the handler return core.Settled
 // after it. It checks and rounds its input, which for Settle core does. Items
-// that are refused (ErrInvalid, ErrLeaseLost) are named in a *core.BatchError; on
-// ErrLeaseLost roll back, as somebody else may have run the task.
+// that are refused (ErrInvalid, ErrLeaseLost) are named in a *core.BatchError.
+//
+// ErrLeaseLost means that this very call didn't make the settlement: somebody else
+// was granted the task, or an earlier transaction of the same grant settled it
+// (whose COMMIT seemed to fail), or this one did before. Roll back, as what else it
+// wrote would be written twice; the task stays as it was. (A repeat of Settle is a
+// success.)
 func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	good, places, failed := checkSettlements(settlements)
 	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, settlementBytes) {
-		errs, err := s.settleIn(ctx, tx, now, chunk)
+		errs, err := s.settleIn(ctx, tx, now, chunk, claim.Row.SettledTx)
 		if err != nil {
 			return s.wrap("settle", err)
 		}
@@ -79,7 +84,10 @@ func checkSettlements(settlements []core.Settlement) (good []core.Settlement, pl
 	return good, places, failed
 }
 
-func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settlements []core.Settlement) ([]core.ItemError, error) {
+// settleIn asks unchanged what it means that a row was not changed.
+func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settlements []core.Settlement,
+	unchanged func(claim.Row, core.Grant) error,
+) ([]core.ItemError, error) {
 	b := newBatch(q)
 	defer b.close()
 	var refused []int
@@ -99,7 +107,7 @@ func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settleme
 			if r.Status == "" {
 				return core.ErrLeaseLost
 			}
-			return r.Settled(settlements[i].Grant)
+			return unchanged(r, settlements[i].Grant)
 		})
 }
 

@@ -50,11 +50,11 @@ func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
 
 // SettleTx is Settle inside a transaction of the caller's: what the task did in
 // that transaction and its completion are committed together, or neither; see
-// [Store.SettleTx]. It is for the modes Full and StatusUpdated; in mode Transition
-// use Transition.
+// [Store.SettleTx], also for repeats. It is for the modes Full and StatusUpdated; in
+// mode Transition it fails with ErrInvalid: use Transition.
 func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	good, places, failed := checkSettlements(settlements)
-	err := t.engine.Settle(ctx, inTx{t, tx}, now, good)
+	err := t.engine.SettleTx(ctx, inTx{t, tx}, now, good)
 	var refused *core.BatchError
 	if err != nil && !errors.As(err, &refused) {
 		return t.wrap("settle", err)

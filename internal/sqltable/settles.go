@@ -12,10 +12,24 @@ import (
 
 func settlementBytes(s core.Settlement) int { return len(s.Grant.Holder) + len(s.Err) + 48 }
 
-// Settle is core.Claimer's, on the pool or in a user's transaction. In mode
-// Transition a Done whose row still stands where it was fails with
-// core.ErrUnfinished.
+// Settle is core.Claimer's, on the pool. In mode Transition a Done whose row still
+// stands where it was fails with core.ErrUnfinished.
 func (e *Engine) Settle(ctx context.Context, conn Conn, now time.Time, settlements []core.Settlement) error {
+	return e.settle(ctx, conn, now, settlements, false)
+}
+
+// SettleTx is Settle in a user's transaction, where also a settlement that an
+// earlier call made is core.ErrLeaseLost: the user's other writes were committed
+// with that one. It is not for mode Transition, whose settlements write nothing that
+// could tell.
+func (e *Engine) SettleTx(ctx context.Context, conn Conn, now time.Time, settlements []core.Settlement) error {
+	if e.mode == claim.Transition {
+		return fmt.Errorf("%w: the table is in mode %s: make the step with Transition", core.ErrInvalid, e.mode)
+	}
+	return e.settle(ctx, conn, now, settlements, true)
+}
+
+func (e *Engine) settle(ctx context.Context, conn Conn, now time.Time, settlements []core.Settlement, usersTx bool) error {
 	var failed failures
 	var good []place[core.Settlement]
 	for i, s := range settlements {
@@ -45,7 +59,7 @@ func (e *Engine) Settle(ctx context.Context, conn Conn, now time.Time, settlemen
 			for i, p := range chunk {
 				part[i] = p.v
 			}
-			if err := step(ctx, conn, outcome, part, now, &failed); err != nil {
+			if err := step(ctx, conn, outcome, part, now, usersTx, &failed); err != nil {
 				return err
 			}
 		}
@@ -95,9 +109,9 @@ func (e *Engine) item(s core.Settlement) Item {
 	return it
 }
 
-func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, usersTx bool, failed *failures) error {
 	t := &e.table
-	c := Change{Items: make([]Item, len(chunk)), Guard: e.held()}
+	c := Change{Items: make([]Item, len(chunk)), Guard: e.held(), Exact: usersTx}
 	c.Set, c.Fields = e.ending(outcome, []Field{FieldToken, FieldHolder})
 	c.Set = append(c.Set, e.touch(now)...)
 	if e.rests() && (outcome == core.Retry || outcome == core.Released) { // until then
@@ -114,7 +128,7 @@ func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome
 	}
 	return e.unsettled(ctx, conn, chunk, done, func(p place[core.Settlement], r *record) {
 		err := r.Settled(p.v.Grant)
-		if err == nil && !e.settledAs(r, p.v) {
+		if err == nil && (usersTx || !e.settledAs(r, p.v)) {
 			err = core.ErrLeaseLost
 		}
 		failed.add(p.at, p.v.Grant.ID, err)
@@ -144,7 +158,7 @@ func (e *Engine) unsettled(ctx context.Context, conn Conn, chunk []place[core.Se
 	return e.unchanged(ctx, conn, grants, grantID, done, func(p place[core.Grant], r *record) { why(chunk[p.at], r) })
 }
 
-func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, usersTx bool, failed *failures) error {
 	t := &e.table
 	c := Change{Exact: true}
 	c.Set, c.Fields = e.ending(outcome, []Field{FieldFence, FieldUpdated})
@@ -192,7 +206,9 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 		err := core.ErrLeaseLost
 		switch {
 		case r.Status == status && e.fences.settled(p.v.Grant, r.updated):
-			err = nil // by an earlier try, whose reply was lost
+			if !usersTx {
+				err = nil // by an earlier try, whose reply was lost
+			}
 		case e.stillHeld(p.v.Grant, r) == nil:
 			err = core.ErrBusy // the row was locked
 		default:
@@ -203,7 +219,7 @@ func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outc
 }
 
 // settleRead looks whether the step was done. What was not is the next handler's.
-func (e *Engine) settleRead(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, failed *failures) error {
+func (e *Engine) settleRead(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, _ bool, failed *failures) error {
 	switch outcome {
 	case core.Retry, core.Released:
 		return ctx.Err()

@@ -137,7 +137,14 @@ func (t *Tx) Settle(ctx context.Context, now time.Time, settlements []core.Settl
 			t.fetch(x.Grant.ID)
 			t.touch(x.Grant.ID)
 			t.s.across("SettleTx without the queue", func(other *Store) { _ = other.settleAll(now, []core.Settlement{x}) })
-			t.copy.set(func() { err = errorOf(t.copy.settleAll(core.FloorMilli(now), []core.Settlement{x})) })
+			t.copy.set(func() {
+				r := t.copy.row(x.Grant.ID)
+				before := r != nil && r.state != "running"
+				err = errorOf(t.copy.settleAll(core.FloorMilli(now), []core.Settlement{x}))
+				if err == nil && before && !t.s.is("SettleTx takes a repeat for a success") {
+					err = core.ErrLeaseLost // somebody else's write, or an earlier transaction's
+				}
+			})
 			if t.s.is("SettleTx hides lost leases") {
 				err = nil
 			}
