@@ -106,7 +106,8 @@ type Condition struct {
 }
 
 // Mode says what a Table can promise. It follows from the columns that are
-// mapped.
+// mapped. All workers on a table must be in the same one at a time: no mode knows the
+// leases of another.
 type Mode uint8
 
 // The modes, the strongest first.
