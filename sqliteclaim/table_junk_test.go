@@ -1,6 +1,7 @@
 package sqliteclaim_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,4 +50,25 @@ func TestAClaimLeavesARowAloneWhoseDueTimeIsNone(t *testing.T) {
 			assert.Equal(t, []string{state}, column(t, db, "SELECT state FROM orders"), "%s: %s", def.Mode(), value)
 		}
 	}
+}
+
+// A page of a sweep holds as many rows as it may, or is the last one.
+func TestASweepPassesOverRowsWhoseDueTimesAreNone(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	db := usersDB(t, file(t))
+	execute(t, db, "CREATE TABLE orders (id TEXT PRIMARY KEY NOT NULL, state TEXT NOT NULL, at)")
+	for i := range 20 {
+		execute(t, db, fmt.Sprintf("INSERT INTO orders VALUES ('%d', 'new', %d)", i, i))
+	}
+	execute(t, db, "INSERT INTO orders VALUES ('good', 'new', '2029-01-01 00:00:00')")
+	table, err := sqliteclaim.NewTable(db, claim.Table{
+		Name: "orders", ID: claim.IDColumn{Name: "id"},
+		State: claim.StateColumn{Name: "state", Pending: claim.Text("new"), Done: claim.Text("done")},
+		Due:   claim.DueTime{Base: claim.TimeColumn{Name: "at", Kind: claim.DateTime}},
+	})
+	require.NoError(t, err)
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	got, err := table.Waiting(t.Context(), now, core.Entry{}, now, 10)
+	require.NoError(t, err)
+	assert.Equal(t, []core.Entry{{ID: "good", Due: time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)}}, got)
 }

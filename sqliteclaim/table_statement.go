@@ -53,16 +53,22 @@ func (t *Table) changeItems(c sqltable.Change) (*statement, []sqltable.Out) {
 	return s.sql(" RETURNING ").out(outs), outs
 }
 
+// textDue tells whether due times are text.
+func (t *Table) textDue() bool {
+	due, _ := t.def.Due.Source()
+	return due.Name != "" && !due.Integer()
+}
+
 // dated writes the condition that a due time which is text is one that readClock
 // reads: else a claim would change a row of which it then can't tell anything. Numbers
 // come before all texts, and so would be due.
-func (s *statement) dated() {
-	due, _ := s.t.def.Due.Source()
-	if due.Name == "" || due.Integer() {
-		return
+func (s *statement) dated() *statement {
+	if !s.t.textDue() {
+		return s
 	}
+	due, _ := s.t.def.Due.Source()
 	c := s.column(due.Name)
-	s.sql(" AND typeof(", c, ") = 'text' AND datetime(substr(", c, ", 1, 19)) = CASE length(", c, ")",
+	return s.sql(" AND typeof(", c, ") = 'text' AND datetime(substr(", c, ", 1, 19)) = CASE length(", c, ")",
 		" WHEN 10 THEN ", c, " || ' 00:00:00' WHEN 16 THEN replace(", c, ", 'T', ' ') || ':00'",
 		" ELSE replace(substr(", c, ", 1, 19), 'T', ' ') END")
 }
@@ -106,8 +112,12 @@ func (s *statement) expr(e sqltable.Expr) *statement {
 		case sqltable.SQL:
 			s.sql(string(p))
 		case sqltable.From:
+			if !p.ByKey && s.t.textDue() { // else a page of a sweep could be all rows that read drops
+				s.sql("(SELECT * FROM ", s.t.name, " AS t WHERE TRUE").dated().sql(") AS t")
+			} else {
+				s.sql(s.t.name, " AS t")
+			}
 			s.plain = !p.ByKey
-			s.sql(s.t.name, " AS t")
 		case sqltable.Col:
 			s.sql(s.column(string(p)))
 		case sqltable.Value:
