@@ -117,13 +117,35 @@ func (e *Engine) claimedAt(lease core.Lease) int64 {
 	return e.table.Updated.AtLeast(lease.Until.Add(-e.table.LeaseFor))
 }
 
+// olderThan holds where Updated is Null or before n.
+func (e *Engine) olderThan(n int64) Expr {
+	u := Col(e.table.Updated.Name)
+	return brackets(Expr{u, SQL(" IS NULL OR "), u, SQL(" < "), Time{e.table.Updated, n}})
+}
+
+// unlike is what Updated of a pending row must be before, for a claim that writes n.
+// NOW() rounds down where a claim rounds up: a row that a statement of the user's took
+// from its holder and made pending, in the very step in which it had been claimed, says
+// one step less than that claim wrote, and another claim in that step would write the
+// same: two holders with one fence.
+func (e *Engine) unlike(n int64) int64 {
+	if u := e.table.Updated; !u.Integer() {
+		return n - u.Step().Microseconds()
+	}
+	return n - 1
+}
+
 func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 	t := &e.table
 	lapsed := e.lapsed(lease.Now)
 	if e.mode == claim.Full { // a repeat finds what was granted, it doesn't grant it again
 		lapsed = and(lapsed, Expr{SQL("COALESCE("), Col(t.Holder), SQL(", '') <> "), Text(lease.Holder)})
 	}
-	state := or(and(e.is(t.State.Pending), e.free(lease.DueBy)), lapsed)
+	pending := and(e.is(t.State.Pending), e.free(lease.DueBy))
+	if e.mode == claim.StatusUpdated {
+		pending = and(pending, e.olderThan(e.unlike(e.claimedAt(lease))))
+	}
+	state := or(pending, lapsed)
 	c := Change{Items: make([]Item, len(chunk)), Exact: e.mode == claim.StatusUpdated}
 	for i, p := range chunk {
 		c.Items[i].ID = p.v
@@ -142,9 +164,7 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 		c.Set = append(c.Set, e.touch(lease.DueBy)...)
 	} else {
 		n := e.claimedAt(lease)
-		u := Expr{Col(t.Updated.Name)}
-		older := brackets(join(u, Expr{SQL(" IS NULL OR ")}, u, Expr{SQL(" < "), Time{t.Updated, n}}))
-		c.Guard = and(state, e.dueBy(lease.DueBy), older, e.where())
+		c.Guard = and(state, e.dueBy(lease.DueBy), e.olderThan(n), e.where())
 		c.Set = append(c.Set, Assign{t.Updated.Name, Expr{Time{t.Updated, n}}})
 	}
 	if t.Attempts != "" {

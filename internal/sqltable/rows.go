@@ -128,10 +128,11 @@ func (e *Engine) verdict(id core.ID, r *record, lease core.Lease) core.Claimed {
 	c := r.Claimed(lease)
 	c.ID = id
 	if c.Verdict == core.Refused && e.mode == claim.StatusUpdated && r.Status == claim.Pending && !r.updNull {
-		// The row was changed in the very step of time that the claim would write.
+		// The row was changed in the very step of time that the claim would write, or in
+		// the one before; see unlike.
 		u := e.table.Updated
 		want := u.Read(u.AtLeast(lease.Until.Add(-e.table.LeaseFor)))
-		if next := u.Read(r.updated).Add(u.Step()); next.After(want) {
+		if next := u.Read(r.updated).Add(2 * u.Step()); next.After(want) {
 			c.Verdict, c.At = core.NotDue, core.CeilMilli(lease.DueBy.Add(next.Sub(want)))
 		}
 	}

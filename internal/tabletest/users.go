@@ -116,6 +116,6 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		assert.Equal(t, "0", h.read(t, "1", "attempts"))
 	})
 	if mode == claim.StatusUpdated {
-		testUpdated(t, run, one)
+		testUpdated(t, c, run, one)
 	}
 }
