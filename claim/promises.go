@@ -1,6 +1,9 @@
 package claim
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Promises returns what the table's mode promises and what it doesn't, as
 // findings of severity Info (kept) and Advice (weaker than the managed table).
@@ -19,7 +22,7 @@ func (t Table) Promises() Findings {
 		if !t.Due.Written() {
 			weaker("retry-hidden", "a row that backs off is held until then: sweeps see it when that is over", "")
 		} else {
-			weaker("release-due", "a row that is given back is due at the new time, from which lateness counts then", "")
+			weaker("release-due", "a row that is given back (a shutdown, an unknown kind) gets a new due time, from which its lateness counts then", "")
 		}
 		keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
 	case StatusUpdated:
@@ -34,7 +37,7 @@ func (t Table) Promises() Findings {
 		weaker("repeat", "a settlement that is repeated a minute after its success, or through another Table, answers core.ErrLeaseLost", toFull)
 	case Transition:
 		keeps("effects-once", "the step and the writes in its transaction happen exactly once")
-		weaker("no-lease", "nothing marks a row as taken: the index keeps workers apart, and a handler may be started more than once", "give the table a state for processing")
+		weaker("no-lease", "nothing marks a row as taken: an index that all workers share keeps them apart (with a heap a process, each starts every row), and a handler may be started more than once", "give the table a state for processing")
 		weaker("retry-undated", "a retry is not in the row; sweeps add overdue rows to the index a lease later and never claim", "give the table a state for processing")
 	}
 	if t.Due.Column.Name == "" && t.Due.Base.Name == "" {
@@ -49,5 +52,21 @@ func (t Table) Promises() Findings {
 	if t.State.Dead.IsZero() {
 		weaker("dead", "no state means dead: a row that should be given up is tried again and again", "add a state and map State.Dead")
 	}
+	fs.Add(Info, "writes", "", fmt.Sprintf("%s: claims, heartbeats and settlements write %s, and no other column", mode, t.written()), "")
 	return fs
+}
+
+// written lists the columns that are written, for people.
+func (t Table) written() string {
+	var names []string
+	for _, c := range t.Columns() {
+		switch {
+		case !c.Written:
+		case c.Role == "Due.Column":
+			names = append(names, c.Name+" (at a retry and a release)")
+		default:
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -167,7 +167,9 @@ func (r *recorder) total() (ids, runs int) {
 
 func newScheduler(t *testing.T, idx core.TimeIndex, store core.Claimer, h core.Handler, opt core.Options) *core.Scheduler {
 	t.Helper()
-	opt.Logger = quiet()
+	if opt.Logger == nil {
+		opt.Logger = quiet()
+	}
 	s, err := core.New(idx, store, h, opt)
 	require.NoError(t, err)
 	return s

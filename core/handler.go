@@ -69,6 +69,7 @@ type Job struct {
 	lost       bool
 	uncounted  bool // the store doesn't count attempts
 	superseded bool // abandoned, and this process has a newer grant of the id
+	saidLost   bool // the handler returned ErrLeaseLost; set before it is settled
 }
 
 type jobState uint8
@@ -104,8 +105,12 @@ func (j *Job) Done() Settlement { return Settlement{Grant: j.Grant, Outcome: Don
 // Settled is what a handler returns after it has settled the task itself:
 // SettleTx as the last statement of its own transaction, committed. The
 // scheduler then only tidies up, and can't tell when that is untrue: such a task
-// runs again when its lease is over, as after a crash. When the commit's outcome is unknown return the
-// commit's error: a task that was settled after all stays as it is.
+// runs again when its lease is over, as after a crash.
+//
+// When the commit's outcome is unknown return the commit's error: a task that was
+// settled after all stays as it is. A handler that runs its transaction again
+// instead is safe too: SettleTx then fails with ErrLeaseLost where the first one was
+// committed; roll back, and return that error.
 //
 //nolint:revive,staticcheck // it is an outcome that is said through error, not a failure
 var Settled = errors.New("settled by the handler")

@@ -45,6 +45,7 @@ func (e *engine) handled(j *Job, err error, took time.Duration) {
 		e.settledByHandler(j)
 		return
 	}
+	j.saidLost = errors.Is(err, ErrLeaseLost)
 	e.settle(j, e.outcome(j, err, cause))
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -261,7 +262,11 @@ func (e *engine) dropSuperseded() {
 // refusedSettlement lets go of a task that is no longer this process's. Its index
 // entry is the newest holder's business.
 func (e *engine) refusedSettlement(item settlement, err error) {
-	e.log.Warn("dueclaim: settlement refused", "id", string(item.s.Grant.ID), "token", item.s.Grant.Token,
+	level := slog.LevelWarn
+	if item.job.saidLost { // the handler knew: its own SettleTx was refused
+		level = slog.LevelDebug
+	}
+	e.log.Log(context.Background(), level, "dueclaim: settlement refused", "id", string(item.s.Grant.ID), "token", item.s.Grant.Token,
 		"outcome", item.s.Outcome.String(), "err", err)
 	e.obs.settled(item.s, err)
 	e.drop(item.job)

@@ -18,8 +18,9 @@ import (
 // SQLite's types are loose: except in STRICT tables a column takes values of any
 // type. Table goes by what a column holds: text in a [claim.DateTime] column must
 // be as SQLite's datetime function writes it, and compares as text. The driver
-// writes a time.Time in another form unless told otherwise; write
-// t.UTC().Format(time.DateTime) instead. Verify looks at some rows.
+// writes a time.Time in another form unless told otherwise; write what the
+// column's Text(AtLeast(t)) gives instead, which rounds up as is safe for a due
+// time. Verify looks at some rows.
 type Table struct {
 	database
 	def    claim.Table

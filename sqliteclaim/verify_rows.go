@@ -59,6 +59,7 @@ func (v *verification) sampleIDs(ctx context.Context, name string) error {
 func (v *verification) sampleTimes(ctx context.Context, role, name string, c claim.TimeColumn) error {
 	var good, why string
 	var args []any
+	mend := "write integers"
 	switch c.Kind {
 	case claim.UnixMilli:
 		good = "typeof(value) = 'integer' AND (value <= 0 OR value >= ?2)"
@@ -82,12 +83,13 @@ func (v *verification) sampleTimes(ctx context.Context, role, name string, c cla
 		if c.Digits > 0 {
 			why += ".678"[:c.Digits+1]
 		}
+		mend = "write times in that form (from Go: the claim.TimeColumn's Text(AtLeast(t)), which rounds up)"
 	}
 	s, err := v.sample(ctx, name, good, args...)
 	if err == nil && s.bad > 0 {
 		v.fs.Add(claim.Warning, "time-format", name,
 			fmt.Sprintf("%s: %s hold a value of another form than %s, such as %s: it compares wrong, so that it is due too early, too late or never", role, s, why, s.example),
-			"write times in that form (from Go: t.UTC().Format(time.DateTime)), and change the rows that are there")
+			mend+", and change the rows that are there")
 	}
 	return err
 }
