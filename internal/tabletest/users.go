@@ -59,6 +59,7 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		}
 		require.NoError(t, h.Extend(t.Context(), []core.Grant{c.Grant}, at(99_000)))
 	})
+	testRounding(t, mode, c.Table("orders", "a").Updated, run, one)
 	if mode == claim.Transition {
 		run("a claim reads", func(t *testing.T, h Handle) { claimReads(t, h, one) })
 		run("a handler that did not make the step has failed", func(t *testing.T, h Handle) { stepOrFailure(t, h, one) })
@@ -117,5 +118,6 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 	})
 	if mode == claim.StatusUpdated {
 		testUpdated(t, c, run, one)
+		testLostHeartbeats(t, c.Table("orders", "a").Updated, run, one)
 	}
 }
