@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -69,6 +70,7 @@ func TestRowSaysWhatAGrantIsStillGoodFor(t *testing.T) {
 	} {
 		assert.Equal(t, c.extended, c.row.Extended(g, at(5)), "extended: %s", name)
 		assert.Equal(t, c.settle, c.row.Settled(g), "settled: %s", name)
+		assert.Equal(t, cmp.Or(c.settle, core.ErrLeaseLost), c.row.SettledTx(g), "in a user's transaction: %s", name)
 	}
 }
 

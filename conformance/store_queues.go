@@ -132,7 +132,9 @@ func (e *storeEnv) txsApart(n *storeEnv, round string) {
 	require.NoError(e, tx.Insert(e.ctx, again, []core.Task{task(ids[4], at(65)), task(id("theirs"), at(65)), task(id("unknown"), at(65))}),
 		"InsertTx of what is finished, or unknown, in this queue and live, or unknown, in the other one")
 	require.NoError(e, tx.Settle(e.ctx, at(2), settlements), "SettleTx")
-	require.NoError(e, tx.Settle(e.ctx, at(2), settlements[1:]), "the repeat")
+	e.wantRefusals(tx.Settle(e.ctx, at(2), settlements[1:]), []refusal{
+		{0, ids[1], core.ErrLeaseLost}, {1, ids[2], core.ErrLeaseLost}, {2, ids[3], core.ErrLeaseLost},
+	}, "the repeat")
 	e.end(tx, true)
 
 	n.wantWaitingOf(round, at(3), "the other queue", core.Entry{ID: id("theirs"), Due: at(60)})

@@ -72,8 +72,8 @@ var settles = map[string][]conformance.SQLStep{
 	"settle/older":            script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, newerB)),
 	"settle/cancelled":        script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, cancelledB)),
 	"settle/busy":             script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, runsB)),
-	"transaction/settle":      inTx(waits(finish(2, grantsAB, 2))),
-	"transaction/settle-lost": inTx(waits(finish(1, grantsAB, 2)), locked(readBack("_binary'a', _binary'b'", doneA, newerB))),
+	"transaction/settle":      inTx(locked(readBack("_binary'a', _binary'b'", runsA, runsB)), waits(finish(2, grantsAB, 2))),
+	"transaction/settle-lost": inTx(locked(readBack("_binary'a', _binary'b'", runsA, newerB)), waits(finish(1, grantA, 1))),
 }
 
 // With DeleteFinished what is done is read, and then deleted.

@@ -159,6 +159,29 @@ func TestTableSettlesInTheUsersTransaction(t *testing.T) {
 				tx = begin()
 				require.ErrorIs(t, table.SettleTx(ctx, tx, at(1), []core.Settlement{{Grant: grants[0].Grant}}), core.ErrInvalid)
 				require.NoError(t, tx.Rollback())
+
+				// The handler runs again, as the reply to its COMMIT was lost.
+				h.Put(t, core.Task{ID: "more", Due: base})
+				more, err := table.Claim(ctx, []core.ID{"more"}, leaseOf("m", base))
+				require.NoError(t, err)
+				for _, again := range []struct {
+					outcome core.Outcome
+					of      []core.Claimed
+				}{{core.Done, grants[:1]}, {core.Retry, grants[1:2]}, {core.Done, []core.Claimed{grants[0], more[0]}}} {
+					tx = begin()
+					_, err = tx.ExecContext(ctx, "UPDATE "+h.Name+" SET payload = 'twice' WHERE order_id = '1'")
+					require.NoError(t, err)
+					for try, left := range []int{1, len(again.of)} { // of one that this transaction settled, too
+						require.True(t, errors.As(settle(tx, again.outcome, again.of...), &refused), "try %d", try)
+						require.Len(t, refused.Items, left, "try %d: %v", try, refused)
+						assert.Equal(t, 0, refused.Items[0].Index)
+						require.ErrorIs(t, refused, core.ErrLeaseLost)
+					}
+					require.NoError(t, tx.Rollback())
+				}
+				assert.Equal(t, "completed pending processing", read("1")+" "+read("2")+" "+read("more"))
+				assert.Equal(t, "shipped", h.Text(t, "SELECT payload FROM "+h.Name+" WHERE order_id = '1'"))
+				require.NoError(t, table.Settle(ctx, at(1), []core.Settlement{{Grant: grants[0].Grant, Outcome: core.Done}}), "a repeat by Settle")
 			})
 		}
 	})

@@ -150,6 +150,19 @@ func TestTableSettlesInTheUsersTransaction(t *testing.T) {
 			require.NoError(t, tx.commit(t.Context()))
 			assert.Equal(t, []string{"completed", "paid", "processing", "completed"}, states())
 
+			// The handler runs again, as the reply to its COMMIT was lost; and so does a
+			// statement of the same transaction.
+			for try := range 2 {
+				tx = x.first.begin(t, t.Context())
+				requireItems(t, settle(tx, done(0), done(2), done(3)), map[int]error{0: core.ErrLeaseLost, 2: core.ErrLeaseLost})
+				if try == 1 {
+					requireItems(t, settle(tx, done(2)), map[int]error{0: core.ErrLeaseLost})
+				}
+				tx.rollback()
+				assert.Equal(t, []string{"completed", "paid", "processing", "completed"}, states(), "it is as it was")
+			}
+			require.NoError(t, table.Settle(t.Context(), at(2), []core.Settlement{done(0), done(3)}), "a repeat by Settle")
+
 			// It waits for a locked row.
 			lock := x.first.begin(t, t.Context())
 			require.NoError(t, lock.exec(t.Context(), "UPDATE "+table.name+" SET status = 'paid' WHERE order_id = 'c'"))

@@ -64,7 +64,24 @@ func TestTableSettlesInTheUsersTransaction(t *testing.T) {
 	}
 	require.Equal(t, []string{"a cancelled", "b processing", "paid completed"}, state(), "the user's transaction was rolled back")
 	require.NoError(t, inTx(true, "b", done(got[1])))
+	// The handler runs again, as the reply to its COMMIT was lost.
+	for _, c := range got[:2] {
+		require.ErrorIs(t, inTx(true, "again", done(c)), core.ErrLeaseLost)
+		require.NoError(t, table.Settle(t.Context(), at(1), []core.Settlement{done(c)}), "a repeat by Settle")
+	}
+	require.Equal(t, []string{"a cancelled", "b cancelled", "paid completed"}, state())
 	require.Equal(t, []string{"a", "b"}, column(t, table.DB(), "SELECT name FROM effects ORDER BY name"))
+}
+
+func TestSettleTxIsNotForModeTransition(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	table := shop(t, transition(), "a")
+	tx, err := table.DB().BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback() }()
+	err = table.SettleTx(t.Context(), tx, at(1), []core.Settlement{{Grant: core.Grant{ID: "a", Token: 1, Holder: "h"}, Outcome: core.Done}})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	require.ErrorContains(t, err, "make the step with Transition")
 }
 
 func TestTransitionIsTheTablesOwnTransaction(t *testing.T) {
