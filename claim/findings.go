@@ -65,7 +65,8 @@ func (f Finding) String() string {
 	return text
 }
 
-// Findings is what Verify returns: the worst first, in a definite order.
+// Findings is what Verify returns: the worst first, in a definite order, and the
+// promises of the table's mode at the end.
 type Findings []Finding
 
 // Worst returns the highest severity, 0 for no findings.

@@ -36,9 +36,9 @@ type Table struct {
 	// In mode StatusUpdated it is the fence and, with LeaseFor, the lease.
 	Updated TimeColumn
 	// LeaseFor is the length of every lease in mode StatusUpdated, from 1 s to 24 h:
-	// a row in processing is taken over when Updated is longer ago. Give
-	// core.Options.Lease the same value: with another one, two holders' fences may be
-	// the same where the older one's last heartbeat was lost.
+	// a row in processing is taken over when Updated is longer ago.
+	// core.New takes it for Options.Lease and refuses another value: two holders'
+	// fences could then be the same where the older one's last heartbeat was lost.
 	LeaseFor time.Duration
 
 	// Attempts and Crashes are integer columns that count grants which were not

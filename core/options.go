@@ -31,8 +31,8 @@ type Options struct {
 	// Poll is the longest sleep between two looks into the index. Default 1 s.
 	Poll time.Duration
 	// Lease is how long a claim holds without a heartbeat. A task of a crashed
-	// process is taken over 2 s after its lease ended. Default 30 s; at least
-	// 500 ms.
+	// process is taken over 2 s after its lease ended. Default 30 s, or what a store
+	// with a [FixedLease] says; at least 500 ms.
 	Lease time.Duration
 	// NearSweep is the time between two looks into the store for what is due
 	// about now. Default 1 s.

@@ -33,7 +33,10 @@ func New(idx TimeIndex, store Claimer, handler Handler, opt Options) (*Scheduler
 	if err := checkHandler(handler); err != nil {
 		return nil, fmt.Errorf("dueclaim: %w", err)
 	}
-	opt, err := opt.withDefaults()
+	opt, err := fixLease(opt, store)
+	if err == nil {
+		opt, err = opt.withDefaults()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("dueclaim: %w", err)
 	}

@@ -16,6 +16,8 @@ const (
 	errDuplicate    = 1062
 	errNoTable      = 1146
 	errNoKey        = 1176
+	errCollation    = 1253 // of another character set
+	errCollations   = 1267 // that don't mix
 	errPacketTooBig = 1153
 	errSafeUpdates  = 1175
 	errLockTimeout  = 1205

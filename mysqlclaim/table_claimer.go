@@ -15,6 +15,7 @@ var (
 	_ core.TimeSource = (*Table)(nil)
 	_ core.Undated    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
+	_ core.FixedLease = (*Table)(nil)
 )
 
 // Claim implements core.Claimer: in mode Full one UPDATE and one read-back for
@@ -61,6 +62,10 @@ func (t *Table) Undated() bool { return t.engine.Undated() }
 // CheckID implements core.IDChecker: it tells whether an id is one of the id
 // column's kind, in its canonical form.
 func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
+
+// LeaseFor implements core.FixedLease: the length of the table's leases in mode
+// StatusUpdated, else 0.
+func (t *Table) LeaseFor() time.Duration { return t.def.LeaseFor }
 
 // SettleTx is Settle within the caller's transaction: the completion and the
 // caller's own changes are committed together or not at all. core.ErrLeaseLost

@@ -49,7 +49,7 @@ func (c *catalog) identifies(id string) bool {
 // forget drops what is known when an error says that the table has changed.
 func (t *Table) forget(err error) {
 	switch number(err) {
-	case errNoTable, errNoColumn, errNoKey:
+	case errNoTable, errNoColumn, errNoKey, errCollation, errCollations:
 		t.known.Store(nil)
 	}
 }

@@ -239,7 +239,7 @@ func (v *verifier) time(col claim.Column, f column) {
 		v.advise("time-digits-unused", col.Name, fmt.Sprintf("the column keeps %d digits of the second's fraction and Digits is %d: dueclaim rounds to that", f.digits, c.Digits),
 			fmt.Sprintf("set Digits: %d", f.digits))
 	}
-	if c.Kind == claim.Timestamp && (col.Role == "Due.Column" || col.Role == "Lease") {
+	if c.Kind == claim.Timestamp && (col.Role == "Due.Column" || col.Role == "Lease" || col.Role == "Updated") {
 		v.advise("ends-2038", col.Name, "on most versions TIMESTAMP ends in January 2038: later times are refused", "")
 	}
 }

@@ -43,7 +43,10 @@ func (v *verifier) zones() {
 						"set time_zone and loc in the DSN to the same zone: time_zone='+00:00' and loc=UTC")
 				}
 			}
-			if v.sessionChanges() {
+			if v.sessionChanges() && col.Role == "Updated" && v.t.def.Mode() == claim.StatusUpdated {
+				v.fault(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, the fence that is written is not the one that is compared, and completions are refused",
+					"set time_zone='+00:00' and loc=UTC in the DSN")
+			} else if v.sessionChanges() {
 				v.warn(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, what is written as a TIMESTAMP may be an hour off",
 					"set time_zone='+00:00' and loc=UTC in the DSN")
 			}

@@ -12,6 +12,7 @@ var (
 	_ core.TimeSource = (*Table)(nil)
 	_ core.Undated    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
+	_ core.FixedLease = (*Table)(nil)
 )
 
 // Claim implements core.Claimer, in one round trip when every id is granted and
@@ -52,3 +53,7 @@ func (t *Table) Undated() bool { return t.engine.Undated() }
 
 // CheckID implements core.IDChecker.
 func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
+
+// LeaseFor implements core.FixedLease: the length of the table's leases in mode
+// StatusUpdated, else 0.
+func (t *Table) LeaseFor() time.Duration { return t.def.LeaseFor }

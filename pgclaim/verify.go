@@ -42,9 +42,8 @@ func (t *Table) Verify(ctx context.Context) (claim.Findings, error) {
 	if err != nil {
 		return nil, t.fail("verify", err)
 	}
-	fs := append(v.findings, t.def.Promises()...)
-	fs.Sort()
-	return fs, nil
+	v.findings.Sort()
+	return append(v.findings, t.def.Promises()...), nil
 }
 
 // verifier holds the findings while they are gathered.

@@ -48,6 +48,10 @@ func (t *Table) Undated() bool { return t.engine.Undated() }
 // CheckID implements [core.IDChecker].
 func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
 
+// LeaseFor implements core.FixedLease: the length of the table's leases in mode
+// StatusUpdated, else 0.
+func (t *Table) LeaseFor() time.Duration { return t.def.LeaseFor }
+
 // SettleTx is Settle inside a transaction of the caller's: what the task did in
 // that transaction and its completion are committed together, or neither; see
 // [Store.SettleTx], also for repeats. It is for the modes Full and StatusUpdated; in
@@ -102,7 +106,8 @@ func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx
 }
 
 var (
-	_ core.Claimer   = (*Table)(nil)
-	_ core.Undated   = (*Table)(nil)
-	_ core.IDChecker = (*Table)(nil)
+	_ core.Claimer    = (*Table)(nil)
+	_ core.Undated    = (*Table)(nil)
+	_ core.IDChecker  = (*Table)(nil)
+	_ core.FixedLease = (*Table)(nil)
 )
