@@ -32,7 +32,7 @@ var (
 	redisSQLite   = pair{"redis+sqlite", redis, sqlite}
 	redisMariaDB  = pair{"redis+mariadb", redis, mariadb}
 	redisMySQL    = pair{"redis+mysql", redis, mysql}
-	redisPostgres = pair{"redis+postgres", redis, postgres}
+	redisPostgres = pair{"redis+postgres (pgx)", redis, postgres}
 	heapMariaDB   = pair{"heap+mariadb", heap, mariadb}
 	heapPostgres  = pair{"heap+postgres", heap, postgres}
 )
