@@ -120,7 +120,7 @@ func TestTableKeepsTheContract(t *testing.T) {
 			for _, o := range options {
 				t.Run(config.Name+", "+o, func(t *testing.T) {
 					t.Parallel()
-					t.Attr("dueclaim.backend", b.name)
+					t.Attr("dueclaim.backend", config.Backend(b.name))
 					tableConforms(t, b, config, o, nil)
 				})
 			}

@@ -92,7 +92,7 @@ func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 				}
 				t.Run(config.Name+", "+native.Kind.String(), func(t *testing.T) {
 					t.Parallel()
-					t.Attr("dueclaim.backend", b.name)
+					t.Attr("dueclaim.backend", config.Backend(b.name))
 					x := newShops(t, b, config, "time_zone=%27%2B05%3A30%27")
 					tabletest.TestUsers(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {
 						return x.users(t, first, shop, plainTable)

@@ -134,7 +134,7 @@ func TestTableKeepsTheContract(t *testing.T) {
 				continue
 			}
 			t.Run(config.Name+"/"+c.driver.name(), func(t *testing.T) {
-				t.Attr("dueclaim.backend", c.driver.backend())
+				t.Attr("dueclaim.backend", config.Backend("postgres"))
 				t.Parallel()
 				newShops(t, c.driver, testserver.Postgres(t), config, c.id, c.state).run(t)
 			})

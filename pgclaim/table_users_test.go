@@ -73,7 +73,7 @@ func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 		}
 		for _, config := range tabletest.Configs(times) {
 			t.Run(config.Name+"/"+d.name(), func(t *testing.T) {
-				t.Attr("dueclaim.backend", d.backend())
+				t.Attr("dueclaim.backend", config.Backend("postgres"))
 				x := newShops(t, d, url, config, "varchar(255)", "shop_state")
 				x.count.Store(n)
 				tabletest.TestUsers(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {

@@ -114,7 +114,7 @@ func TestTableKeepsTheContract(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				t.Attr("dueclaim.backend", "store:sqlite")
+				t.Attr("dueclaim.backend", config.Backend("sqlite"))
 				path := file(t)
 				other := usersDB(t, path)
 				x := &tables{path: path, config: config, users: users, count: new(atomic.Int64), defs: map[core.Claimer]claim.Table{}}
@@ -144,7 +144,7 @@ func TestTableOfTheUsers(t *testing.T) {
 	for _, config := range tabletest.Configs(native) {
 		t.Run(config.Name, func(t *testing.T) {
 			t.Parallel()
-			t.Attr("dueclaim.backend", "store:sqlite")
+			t.Attr("dueclaim.backend", config.Backend("sqlite"))
 			path := file(t)
 			db := usersDB(t, path)
 			count := 0

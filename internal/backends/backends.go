@@ -13,6 +13,8 @@ import (
 const (
 	Index = "index"
 	Store = "store"
+	// Table is a store's claimer on a table of the user's own, in one of its modes.
+	Table = "table"
 	Pair  = "pair"
 	// Double is an adapter whose statements are checked against scripts on a double
 	// of its driver, without a server.
@@ -20,7 +22,7 @@ const (
 )
 
 // Classes are all of them.
-var Classes = []string{Index, Store, Pair, Double}
+var Classes = []string{Index, Store, Table, Pair, Double}
 
 // Row is one backend or one pair.
 type Row struct {
@@ -63,6 +65,17 @@ var paired = indexes[:2]
 
 var doubles = []Row{{Name: "mysqlclaim on sqlmock"}, {Name: "pgclaim on sqlmock"}}
 
+// modes are the configurations of a user's table, as internal/tabletest names them.
+var modes = []string{"Full", "Full, due time only read", "StatusUpdated", "Transition"}
+
+// tabled are the databases that have users' tables.
+var tabled = []Row{
+	{Name: "sqlite"},
+	{Name: "mariadb", Needs: []server.Kind{server.MariaDB}},
+	{Name: "mysql", Needs: []server.Kind{server.MySQL}},
+	{Name: "postgres", Needs: []server.Kind{server.Postgres}},
+}
+
 // Rows returns all of them, in the order of their classes.
 func Rows() []Row {
 	var all []Row
@@ -71,6 +84,11 @@ func Rows() []Row {
 	}
 	for _, r := range stores {
 		all = append(all, Row{Store, r.Name, r.Needs})
+	}
+	for _, r := range tabled {
+		for _, mode := range modes {
+			all = append(all, Row{Table, r.Name + ", " + mode, r.Needs})
+		}
 	}
 	for _, i := range paired {
 		for _, s := range stores {

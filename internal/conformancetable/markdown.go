@@ -11,6 +11,7 @@ import (
 var titles = map[string]string{
 	backends.Index:  "Time indexes",
 	backends.Store:  "Claim stores",
+	backends.Table:  "Users' own tables, in each mode",
 	backends.Pair:   "Pairs of an index and a store, with the scheduler on top",
 	backends.Double: "Statements against scripts, without a server",
 }
@@ -30,7 +31,8 @@ and fails when this page says anything else than that run.
 
 *Not provided*: an optional capability that the backend neither declares nor has
 (both are checked), or a thing that it doesn't have, such as rows that another
-transaction can lock. *Skipped*: the adapter can't keep the rule, and says why. *Not
+transaction can lock. *Weaker*: a mode of a user's own table doesn't promise this; the case was run and failed,
+as it must. *Skipped*: the adapter can't keep the rule, and says why. *Not
 tested*: no such server was at hand, or no test asks this backend. –: nothing to prove.
 `
 
@@ -74,7 +76,7 @@ func (r *results) markdown() []byte {
 			fmt.Fprintf(&out, "- %s caught\n", line)
 		}
 	}
-	out.WriteString("\n## Every rule\n\n✓ passed, – not provided or nothing to prove, s skipped, · not tested.\n")
+	out.WriteString("\n## Every rule\n\n✓ passed, – not provided or nothing to prove, w weaker, s skipped, · not tested.\n")
 	for _, class := range backends.Classes {
 		r.rules(&out, class, &notes)
 	}
@@ -143,6 +145,8 @@ func symbol(result string) string {
 		return "✓"
 	case strings.HasPrefix(result, notProvided), strings.HasPrefix(result, notMeantFor):
 		return "–"
+	case strings.HasPrefix(result, weakerBy):
+		return "w"
 	default:
 		return "s"
 	}

@@ -50,6 +50,7 @@ const (
 	skippedBy    = "skipped by the adapter: "
 	notProvided  = "not provided: "
 	notMeantFor  = "not for a backend that provides "
+	weakerBy     = "weaker, as the mode's promises say: "
 	elsewhereToo = passed + "; in another configuration " + skippedBy
 )
 
@@ -72,13 +73,20 @@ func gather(r *testRun) (*results, error) {
 		if name == "" {
 			continue
 		}
-		for _, backend := range r.backendsOf(t) {
+		list := r.backendsOf(t)
+		ofTable := slices.ContainsFunc(list, func(b string) bool { return strings.HasPrefix(b, backends.Table+":") })
+		for _, backend := range list {
 			class, of, _ := strings.Cut(backend, ":")
+			if ofTable && class == backends.Store {
+				continue // the store whose claimer it is
+			}
 			if !slices.Contains(backends.Classes, class) {
 				continue // testreport complains
 			}
 			result := t.attrs["dueclaim.skip"]
 			switch {
+			case t.outcome == "pass" && t.attrs["dueclaim.weaker"] != "":
+				result = weakerBy + t.attrs["dueclaim.weaker"]
 			case t.outcome == "pass":
 				result = passed
 			case t.outcome == "fail":

@@ -11,7 +11,7 @@ import (
 // The picture's measures, in its own units, which a browser shows as pixels.
 const (
 	margin   = 20
-	labels   = 156 // the column of backends' names
+	labels   = 230 // the column of backends' names
 	cellW    = 38
 	cellH    = 24
 	headings = 84 // room for a title and slanted names of groups
@@ -46,12 +46,12 @@ type picture struct {
 	right int // the rightmost edge so far
 }
 
-// svg renders the picture: a grid of backends and groups each for indexes and
-// stores; behind a store's groups, a column for each index that it was paired with.
+// svg renders the picture: a grid of backends and groups each for indexes, stores
+// and users' tables; behind a store's groups, a column for each index that it was paired with.
 func (r *results) svg() []byte {
 	var body picture
 	body.y = margin
-	for _, class := range []string{backends.Index, backends.Store} {
+	for _, class := range []string{backends.Index, backends.Store, backends.Table} {
 		groups := r.groups(class)
 		body.heading(titles[class])
 		for i, group := range groups {
@@ -119,6 +119,8 @@ func (p *picture) label(name string) {
 func (p *picture) cell(x int, t *tally) {
 	class, text := "ok", fmt.Sprint(t.passed)
 	switch {
+	case t.passed == 0 && t.weaker > 0:
+		class, text = "some", "w"
 	case t.passed == 0 && t.skipped > 0:
 		class, text = "some", "s"
 	case t.passed == 0 && t.notProvided > 0:
@@ -127,7 +129,7 @@ func (p *picture) cell(x int, t *tally) {
 		class, text = "blank", "?"
 	case t.passed == 0:
 		class, text = "none", "–"
-	case t.skipped > 0, len(t.reasons) > 0, t.notRun > 0:
+	case t.weaker > 0, t.skipped > 0, len(t.reasons) > 0, t.notRun > 0:
 		class, text = "some", text+"*"
 	case t.notProvided > 0:
 		text += "°"
@@ -145,7 +147,7 @@ func (p *picture) legend() {
 	p.y += gap
 	for _, l := range []struct{ class, text, means string }{
 		{"ok", "12", "cases that passed (°: others of the group belong to an optional capability that is not provided)"},
-		{"some", "11*", "some were skipped, with a reason, or not tested"},
+		{"some", "11*", "some were weaker by a mode's promises, skipped with a reason, or not tested"},
 		{"none", "–", "an optional capability that is not provided, or nothing to prove"},
 		{"blank", "?", "not tested: no such server was at hand, or no test asks this backend"},
 	} {

@@ -118,6 +118,20 @@ func TestASkipHasItsReasonAsAFootnote(t *testing.T) {
 	assert.Contains(t, page, "\n1. it has\\_no order\n2. in one configuration: the old protocol\n")
 }
 
+func TestAWeakerPromiseIsShownWithItsReason(t *testing.T) {
+	l := begin(t).ran("A", "table:sqlite, Transition", "claim/one", "pass", "")
+	l.attr("TestX", "backend", "store:mariadb").attr("TestX/b", "backend", "table:mariadb, Full")
+	test := "TestX/b/claim/one"
+	l.attr(test, "case", "claim/one").attr(test, "rule", "R.").attr(test, "weaker", "no-lease: nothing is taken")
+	l.add(event{Action: "pass", Package: "p", Test: test}).add(event{Action: "pass", Package: "p", Test: "TestX/b"}).add(event{Action: "pass", Package: "p", Test: "TestX"})
+	page := l.write()
+	assert.Contains(t, page, "\n| sqlite, Transition | ✓ 1 | ✓ 1 |\n")
+	assert.Contains(t, page, "\n| mariadb, Full | 1 weaker <sup>1</sup> | 1 weaker |\n")
+	assert.Contains(t, page, "| w <sup>1</sup> |")
+	assert.NotContains(t, page, "Claim stores", "it is the table's, not the store's")
+	assert.Contains(t, page, "\n1. no-lease: nothing is taken\n")
+}
+
 func TestTheBackendIsThatOfAnyTestAbove(t *testing.T) {
 	l := begin(t)
 	l.attr("TestX", "backend", "index:heap")

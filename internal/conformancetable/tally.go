@@ -10,9 +10,9 @@ import (
 
 // tally is how one backend fared in the cases of a group.
 type tally struct {
-	passed, skipped, notProvided, notRun int
-	reasons                              []string // of skipped cases, each once
-	lacks                                []string // capabilities, each once
+	passed, weaker, skipped, notProvided, notRun int
+	reasons                                      []string // of skipped cases, each once
+	lacks                                        []string // capabilities, each once
 }
 
 func (t *tally) add(result string) {
@@ -21,6 +21,8 @@ func (t *tally) add(result string) {
 		t.notRun++
 	case strings.HasPrefix(result, passed):
 		t.passed++
+	case strings.HasPrefix(result, weakerBy):
+		t.weaker++
 	case strings.HasPrefix(result, notMeantFor):
 		return // nothing to prove
 	case strings.HasPrefix(result, notProvided):
@@ -42,6 +44,9 @@ func reason(result string) string {
 	if why, ok := strings.CutPrefix(result, skippedBy); ok {
 		return why
 	}
+	if why, ok := strings.CutPrefix(result, weakerBy); ok {
+		return why
+	}
 	return ""
 }
 
@@ -61,6 +66,7 @@ func (t *tally) String() string {
 		}
 	}
 	say(t.passed, "✓ %d")
+	say(t.weaker, "%d weaker")
 	say(t.skipped, "%d skipped")
 	switch {
 	case t.notProvided > 0 && t.passed == 0:

@@ -4,6 +4,7 @@
 package tabletest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -50,6 +51,12 @@ func (c Config) Table(name, shop string) claim.Table {
 		return times
 	})
 	return t
+}
+
+// Backend is the value of the attribute "dueclaim.backend" for this mode on a
+// database.
+func (c Config) Backend(database string) string {
+	return "table:" + strings.TrimPrefix(database, "store:") + ", " + c.Name
 }
 
 // Time is the type of the table's time columns: created_at, due_at, lease_until and
