@@ -27,7 +27,7 @@ func (t Table) Promises() Findings {
 		keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
 	case StatusUpdated:
 		keeps("one-holder", "one holder at a time; the exact "+t.Updated.Name+" that a claim or heartbeat wrote is the fence, and rises with each")
-		weaker("fence", fmt.Sprintf("a row is claimed again at the earliest %s after its last change; statements of the user's that write %s end the grant; one that also puts the row back to pending must not set it back, else the next claim may write the same fence", t.Updated.Step(), t.Updated.Name), toFull)
+		weaker("fence", fmt.Sprintf("a row is claimed again at the earliest %s after its last change; statements of the user's that write %s end the grant; one that also puts the row back to pending must not set it back, nor come in the second in which a heartbeat lost its reply, else the next claim may write the same fence", t.Updated.Step(), t.Updated.Name), toFull)
 		if t.Dated() {
 			keeps("retry-dated", "a retry's due time is in the row; the index may be lost at any time")
 		} else {

@@ -57,11 +57,11 @@ func finish(out io.Writer, r *testRun) bool {
 		fmt.Fprintln(out)
 	}
 	for _, row := range table {
-		fmt.Fprintf(out, "%-6s %-30s %s\n", row.Class, row.Name, row.result)
+		fmt.Fprintf(out, "%-6s %-34s %s\n", row.Class, row.Name, row.result)
 	}
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		if !inTable(table, name) {
-			fmt.Fprintf(out, "%-6s %-30s NOT tested: %s\n", "with", name, reasons[name])
+			fmt.Fprintf(out, "%-6s %-34s NOT tested: %s\n", "with", name, reasons[name])
 		}
 	}
 	return len(problems) == 0
