@@ -68,7 +68,7 @@ func (e *claimEnv) longAttempts() []attempt {
 
 var claimBreaks = []testCase[*claimEnv]{
 	{
-		name: "break/claims", needs: "Break",
+		name: "break/claims", needs: "Break", timed: true,
 		rule: "While its backend is away each method returns an error soon, and no verdict; then the same handle works again, nothing that was stored is lost, and a repeat of what failed is harmless.",
 		run: func(e *claimEnv) {
 			ids := []core.ID{"claimed", "done", "extended", "kept", "retried"}

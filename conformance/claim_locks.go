@@ -15,7 +15,7 @@ const lockWait = 400 * time.Millisecond
 
 var claimLocks = []testCase[*claimEnv]{
 	{
-		name: "lock/claim", needs: "Lock",
+		name: "lock/claim", needs: "Lock", timed: true,
 		rule: "Claim never waits for a locked row beyond ctx; the row may be answered Refused and is as it was.",
 		run: func(e *claimEnv) {
 			e.put(task("locked", base), task("free", base))
@@ -39,7 +39,7 @@ var claimLocks = []testCase[*claimEnv]{
 		},
 	},
 	{
-		name: "lock/extend", needs: "Lock",
+		name: "lock/extend", needs: "Lock", timed: true,
 		rule: "One locked row never holds up the others' Extend: it may fail with ErrBusy and is as it was.",
 		run: func(e *claimEnv) {
 			e.put(task("a", base), task("locked", base), task("z", base))
@@ -59,7 +59,7 @@ var claimLocks = []testCase[*claimEnv]{
 		},
 	},
 	{
-		name: "lock/settle", needs: "Lock",
+		name: "lock/settle", needs: "Lock", timed: true,
 		rule: "Settle never waits for a locked row beyond ctx; the row may fail with ErrBusy and is as it was.",
 		run: func(e *claimEnv) {
 			e.put(task("locked", base), task("free", base))

@@ -31,8 +31,8 @@ type testCase[E any] struct {
 	// needs names the capabilities without which the case has nothing to check,
 	// with spaces between; with a leading "!" one that must be absent.
 	needs string
-	// timed: the case steps in while calls are under way, and chance decides whether
-	// a weaker promise shows.
+	// timed: the case steps in while calls are under way, or gives them little time,
+	// and chance decides whether a weaker promise shows.
 	timed bool
 	run   func(e E)
 }
