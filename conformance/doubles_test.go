@@ -46,10 +46,10 @@ const alone = "watch/joins"
 // can miss the moment, and so a bug.
 var timed = []string{"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims"}
 
-// insist runs the cases up to three times where the one meant for d is timed.
+// insist runs the cases up to fifteen times where the one meant for d is timed.
 func (d double) insist(run func() map[string]string) map[string]string {
 	failures := run()
-	for try := 1; try < 3 && failures[d.want] == "" && slices.Contains(timed, d.want); try++ {
+	for try := 1; try < 15 && failures[d.want] == "" && slices.Contains(timed, d.want); try++ {
 		failures = run()
 	}
 	return failures
