@@ -32,5 +32,5 @@ func NewTable(db *sql.DB, def claim.Table) (*Table, error) {
 	}
 	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes}
 	// States are compared by the server when they are read too; see statement.state.
-	return &Table{db: db, def: def, quoted: claim.QuoteTable(def.Name, '`'), engine: sqltable.New(def, limits, false)}, nil
+	return &Table{db: db, def: def, quoted: claim.QuoteTable(def.Name, '`'), engine: sqltable.New(def, limits)}, nil
 }

@@ -190,7 +190,7 @@ func fuzzStatements(ctx context.Context, charset string, def claim.Table, id cor
 		c.columns = append(c.columns, f)
 	}
 	c.indexes = []index{{name: "uni", unique: true, usable: true, parts: []part{{column: strings.ToLower(def.ID.Name)}}}}
-	table := &Table{def: def, quoted: claim.QuoteTable(def.Name, '`'), engine: sqltable.New(def, sqltable.Limits{Rows: 500, Bytes: 1 << 20}, false)}
+	table := &Table{def: def, quoted: claim.QuoteTable(def.Name, '`'), engine: sqltable.New(def, sqltable.Limits{Rows: 500, Bytes: 1 << 20})}
 	r := &recorder{t: table, c: c}
 	_, _ = table.engine.Claim(ctx, r, []core.ID{id}, leaseOf(holder, base))
 	g := core.Grant{ID: id, Token: 1, Holder: holder}

@@ -48,5 +48,5 @@ func newTable(h handle, def claim.Table) (*Table, error) {
 		return nil, fmt.Errorf("pgclaim: new table: %w: ID.Kind is %s; Postgres has a uuid type: want UUIDID", core.ErrInvalid, def.ID.Kind)
 	}
 	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes}
-	return &Table{def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits, false), handle: h}, nil
+	return &Table{def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits), handle: h}, nil
 }

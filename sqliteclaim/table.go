@@ -79,7 +79,7 @@ func newTable(d database, def claim.Table) (*Table, error) {
 		return nil, err
 	}
 	limits := sqltable.Limits{Rows: maxItems, Bytes: maxBytes}
-	return &Table{database: d, def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits, false)}, nil
+	return &Table{database: d, def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits)}, nil
 }
 
 // DB returns the database, for transactions of yours; what [Store.DB] says of them

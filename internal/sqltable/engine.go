@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -18,16 +17,14 @@ type Engine struct {
 	table  claim.Table
 	mode   claim.Mode
 	limits Limits
-	fold   bool
 	due    claim.TimeColumn // where due times are read from; no Name: nowhere
 	after  time.Duration    // what is added to them
 	fences fences           // mode StatusUpdated
 }
 
-// New returns an Engine for a table that was checked. fold: the database compares
-// text states without regard to case.
-func New(table claim.Table, limits Limits, fold bool) *Engine {
-	e := &Engine{table: table, mode: table.Mode(), limits: limits, fold: fold}
+// New returns an Engine for a table that was checked.
+func New(table claim.Table, limits Limits) *Engine {
+	e := &Engine{table: table, mode: table.Mode(), limits: limits}
 	e.due, e.after = table.Due.Source()
 	return e
 }
@@ -101,7 +98,7 @@ func (e *Engine) status(text string) claim.Status {
 		if v.Kind() == claim.BoolValue && (text == "true") == (v.Int() == 1) && (text == "true" || text == "false") {
 			return true
 		}
-		return text == v.Column() || e.fold && strings.EqualFold(strings.TrimRight(text, " "), v.Column())
+		return text == v.Column()
 	}
 	s := e.table.State
 	switch {

@@ -57,26 +57,26 @@ func (e *Engine) extendFull(ctx context.Context, conn Conn, chunk []place[core.G
 	if err != nil {
 		return err
 	}
-	return e.unchanged(ctx, conn, chunk, grantID, done, func(p place[core.Grant], r *record) {
+	return e.unchanged(ctx, conn, chunk, done, func(p place[core.Grant], r *record) {
 		failed.add(p.at, p.v.ID, r.Extended(p.v, until))
 	})
 }
 
 // unchanged reads back the rows of the items that were not changed and calls why
 // for each; one that isn't there is the zero record.
-func (e *Engine) unchanged(ctx context.Context, conn Conn, chunk []place[core.Grant], id func(core.Grant) core.ID, done Changes, why func(place[core.Grant], *record)) error {
+func (e *Engine) unchanged(ctx context.Context, conn Conn, chunk []place[core.Grant], done Changes, why func(place[core.Grant], *record)) error {
 	var rest []place[core.Grant]
 	for i, p := range chunk {
 		if done.Changed == nil || !done.Changed[i] {
 			rest = append(rest, p)
 		}
 	}
-	found, err := e.byID(ctx, conn, idsOf(rest, id), e.columns(false))
+	found, err := e.byID(ctx, conn, idsOf(rest, grantID), e.columns(false))
 	if err != nil {
 		return err
 	}
 	for _, p := range rest {
-		r := found[id(p.v)]
+		r := found[p.v.ID]
 		if r == nil {
 			r = new(record)
 		}
@@ -132,7 +132,7 @@ func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[cor
 		}
 		e.fences.note(p.v, now, until, func(x *fence) { x.held = held })
 	}
-	return e.unchanged(ctx, conn, chunk, grantID, moved, func(p place[core.Grant], r *record) {
+	return e.unchanged(ctx, conn, chunk, moved, func(p place[core.Grant], r *record) {
 		err := e.stillHeld(p.v, r)
 		switch {
 		case err != nil:
@@ -158,7 +158,7 @@ func (e *Engine) stillHeld(g core.Grant, r *record) error {
 
 func (e *Engine) extendRead(ctx context.Context, conn Conn, chunk []place[core.Grant], _ time.Time, failed *failures) error {
 	none := Changes{Changed: make([]bool, len(chunk))}
-	return e.unchanged(ctx, conn, chunk, grantID, none, func(p place[core.Grant], r *record) {
+	return e.unchanged(ctx, conn, chunk, none, func(p place[core.Grant], r *record) {
 		if r.Status != claim.Pending {
 			failed.add(p.at, p.v.ID, core.ErrLeaseLost)
 		}

@@ -155,7 +155,7 @@ func (e *Engine) unsettled(ctx context.Context, conn Conn, chunk []place[core.Se
 	for i, p := range chunk {
 		grants[i] = place[core.Grant]{i, p.v.Grant}
 	}
-	return e.unchanged(ctx, conn, grants, grantID, done, func(p place[core.Grant], r *record) { why(chunk[p.at], r) })
+	return e.unchanged(ctx, conn, grants, done, func(p place[core.Grant], r *record) { why(chunk[p.at], r) })
 }
 
 func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, usersTx bool, failed *failures) error {

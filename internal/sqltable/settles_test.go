@@ -31,7 +31,7 @@ func TestATaskIsDeadOnlyWhereItsRowSaysSo(t *testing.T) {
 	e := New(claim.Table{
 		Name: "orders", ID: claim.IDColumn{Name: "id"},
 		State: claim.StateColumn{Name: "state", Pending: claim.Text("new"), Done: claim.Text("done"), Dead: claim.Text("dead")},
-	}, Limits{Rows: 10, Bytes: 1000}, false)
+	}, Limits{Rows: 10, Bytes: 1000})
 	dead := []core.Settlement{{Grant: core.Grant{ID: "1"}, Outcome: core.DeadLetter}}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.ErrorIs(t, e.Settle(t.Context(), locked{"new"}, now, dead), core.ErrBusy)
