@@ -82,6 +82,9 @@ func (e *engine) claimEnded() {
 func (e *engine) noteTake(full bool, err error, next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if err != nil && !e.idxFailed {
+		poke(e.fails) // the store knows what is due, and need not wait for the next sweep
+	}
 	e.offered, e.idxFailed = full && err == nil, err != nil
 	e.wakeAt = e.clock.now().Add(e.opt.Poll)
 	if !next.IsZero() && next.Before(e.wakeAt) {
@@ -156,18 +159,20 @@ func (e *engine) takeInSteps(ctx context.Context, now, until time.Time, n int) (
 	return ids, head[0].Due, nil
 }
 
-// await waits for d, a poke of c, or ctx.
-func await(ctx context.Context, c <-chan struct{}, d time.Duration) {
+// await waits for d, a poke of c, or ctx. It tells whether it was the poke.
+func await(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
-		return
+		return false
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-c:
+		return true
 	case <-ctx.Done():
 	}
+	return false
 }
 
 // watch passes the index's wake-ups on, until ctx is done.

@@ -22,6 +22,7 @@ const (
 	horizonPage    = 1000
 	leastMove      = 100 * time.Millisecond // no verdict moves an entry nearer than this
 	maxCallTimeout = 5 * time.Second
+	setupPause     = time.Minute // between two tries to ask a backend for its set-up
 )
 
 // engine is one Run or Tick: its state and the parts that work on it, each in a
@@ -45,7 +46,9 @@ type engine struct {
 
 	head    chan struct{} // poked when an earlier head came into the index
 	room    chan struct{} // poked when a slot came free or a claim ended
-	rebuild chan struct{} // poked when the index has lost entries
+	rebuild chan struct{} // poked when the index seems to have lost entries
+	lost    chan struct{} // poked when the index says that it has lost entries
+	fails   chan struct{} // poked when the index begins to fail
 	sooner  chan struct{} // poked when a job came whose deadline is before lookAt
 	stop    chan struct{} // closed when Run's ctx is done
 
@@ -90,6 +93,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		// name never takes the old one's leases for its own.
 		holder: opt.Name + "." + rand.Text()[:13],
 		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1),
+		lost: make(chan struct{}, 1), fails: make(chan struct{}, 1),
 		sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},

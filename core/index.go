@@ -81,3 +81,19 @@ type Watcher interface {
 	// has joined every goroutine of its own when it returns.
 	Watch(ctx context.Context, notify func()) error
 }
+
+// Detector is an optional capability of a TimeIndex: to tell that it has lost
+// entries, so that schedulers read the store again at once, not only when rows are
+// found overdue or the next horizon sweep begins.
+type Detector interface {
+	// Generation names the data behind the index, such as one start of its server
+	// and one life of its key. As long as the name stays the same, no more than
+	// single entries are missing; with another one any number may be (a flush, an
+	// eviction, a restart, a promotion, a switch to another server). All processes
+	// read the waiting rows again then, which is harmless. An empty name: it can't
+	// tell, or not now.
+	//
+	// An error beside a name says that the index works, but not as it should: its
+	// entries stand in a backup, for example. Health shows it.
+	Generation(ctx context.Context) (string, error)
+}

@@ -37,14 +37,23 @@ func (e *engine) readClock() bool {
 		step, err = e.clock.sync(ctx, e.margin(), e.opt.Lease/2)
 		return err
 	})
-	if _, ok := e.store.(TimeSource); ok {
-		e.health.store("read the clock", err)
-	}
+	e.noteClock(err)
 	if step.Abs() <= e.margin() {
 		return false
 	}
 	e.log.Warn("dueclaim: the store's clock has jumped", "by", step)
 	return true
+}
+
+// noteClock records what a reading of the store's clock gave.
+func (e *engine) noteClock(err error) {
+	if _, ok := e.store.(TimeSource); !ok {
+		return
+	}
+	e.health.store("read the clock", err)
+	if err == nil {
+		e.health.clock(time.Until(e.clock.now()))
+	}
 }
 
 // extendAll extends every lease that has used up three tenths (so that one which

@@ -27,10 +27,14 @@ type Observer struct {
 	// Swept: a page of waiting rows was read; direct counts those that were
 	// claimed without the index.
 	Swept func(rows, direct int)
+	// IndexLost: the index says that it may have lost any number of entries, as its
+	// generation (see Detector) was one name and now is another. All waiting rows are
+	// read again.
+	IndexLost func(was, now string)
 	// Failed: a call to the index or the claim store failed or has an unknown
 	// outcome; op is its name, such as "index: take".
 	Failed func(op string, err error)
-	// Health: the state of the index or the claim store has changed.
+	// Health: the state of the index, the claim store or the sweeps has changed.
 	Health func(Health)
 }
 
@@ -87,6 +91,12 @@ func (o *Observer) notIndexed(n int, err error) {
 func (o *Observer) swept(rows, direct int) {
 	if o.Swept != nil {
 		o.Swept(rows, direct)
+	}
+}
+
+func (o *Observer) indexLost(was, now string) {
+	if o.IndexLost != nil {
+		o.IndexLost(was, now)
 	}
 }
 

@@ -62,7 +62,8 @@ func checkHandler(h Handler) error {
 	return nil
 }
 
-// Health returns what is known about the backends.
+// Health returns what is known about the backends. It asks nobody, and may be
+// called at any time.
 func (s *Scheduler) Health() Health { return s.health.get() }
 
 // ErrRunning says that Run or Tick was called while this Scheduler is running.
@@ -86,6 +87,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return fmt.Errorf("dueclaim: run: %w", ErrRunning)
 	}
 	defer s.busy.Store(false)
+	s.health.running(true)
+	defer s.health.running(false)
 	e := newEngine(s, ctx, newClock(s.store), s.opt)
 	return e.run(ctx)
 }
@@ -111,6 +114,8 @@ func (s *Scheduler) Tick(ctx context.Context, now time.Time) (int, error) {
 	if err := CheckDue(now); err != nil {
 		return 0, fmt.Errorf("dueclaim: tick: now: %w", err)
 	}
+	s.health.running(true)
+	defer s.health.running(false)
 	opt := s.opt
 	opt.Ahead = 0
 	e := newEngine(s, ctx, fixedClock(now), opt)

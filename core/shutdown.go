@@ -43,7 +43,7 @@ func (e *engine) run(ctx context.Context) error {
 	defer giveUp()
 
 	var front, back sync.WaitGroup
-	for _, part := range []func(context.Context){e.dispatch, e.watch, e.nearSweep, e.horizonSweep, e.purge} {
+	for _, part := range []func(context.Context){e.dispatch, e.watch, e.nearSweep, e.horizonSweep, e.purge, e.checkSetup} {
 		front.Go(func() { part(ctx) })
 	}
 	for _, part := range []func(context.Context){e.keepLeases, e.watchDeadlines} {
@@ -83,7 +83,7 @@ func (e *engine) firstReading(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		e.health.store("read the clock", err)
+		e.noteClock(err)
 		if err == nil {
 			return true
 		}

@@ -7,19 +7,26 @@ import (
 )
 
 // nearSweep looks into the store for what is due about now, until ctx is done: it
-// makes up for entries that the index never got or has lost.
+// makes up for entries that the index never got or has lost. It comes at once when
+// the index begins to fail.
 func (e *engine) nearSweep(ctx context.Context) {
 	down := backoff{least: e.opt.NearSweep, most: max(5*time.Second, e.opt.NearSweep)}
+	var losses lossWatch
 	for ctx.Err() == nil {
 		busy, err := e.sweepNear(ctx, inFlight)
-		switch {
-		case err != nil:
+		if ctx.Err() == nil {
+			e.health.sweep("near", err)
+		}
+		if err != nil {
 			await(ctx, nil, down.failed())
-		case busy:
+			continue
+		}
+		down.ok()
+		e.lookForLosses(ctx, &losses)
+		if busy {
 			await(ctx, nil, e.opt.NearSweep/20)
-		default:
-			down.ok()
-			await(ctx, nil, e.opt.NearSweep)
+		} else {
+			await(ctx, e.fails, e.opt.NearSweep)
 		}
 	}
 }
@@ -121,7 +128,8 @@ func (e *engine) takeOverdue(n int) []ID {
 
 // horizonSweep pages through all waiting rows within the horizon and adds them to
 // the index, at once and again and again, until ctx is done: start-up load,
-// repair and, when the near sweep has seen that the index lost entries, rebuild.
+// repair and, when the index has lost entries, rebuild. What it says that it has
+// lost is put back at once, also when it says so during a sweep.
 func (e *engine) horizonSweep(ctx context.Context) {
 	// From the end of a sweep to a rebuild. It doubles while rebuilds follow each
 	// other: what looks lost may be what others schedule at short notice without
@@ -130,14 +138,21 @@ func (e *engine) horizonSweep(ctx context.Context) {
 	gap := least
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	for ctx.Err() == nil {
-		if err := e.sweepHorizon(ctx); err != nil {
+		err := e.sweepHorizon(ctx)
+		if ctx.Err() == nil {
+			e.health.sweep("horizon", err)
+		}
+		if err != nil {
 			await(ctx, nil, down.failed())
 			continue
 		}
 		down.ok()
-		await(ctx, nil, gap)
+		if await(ctx, e.lost, gap) {
+			continue
+		}
 		timer := time.NewTimer(e.opt.HorizonSweep - gap)
 		select {
+		case <-e.lost:
 		case <-e.rebuild:
 			gap = min(2*gap, most)
 		case <-timer.C:
