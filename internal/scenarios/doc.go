@@ -1,0 +1,2 @@
+// Package scenarios is filled in below.
+package scenarios
