@@ -150,10 +150,9 @@ func (m *Memory) change(t *MemoryTask, transition func()) {
 	to.add(is)
 }
 
-// finish is the transition to a finished state.
-func (m *Memory) finish(t *MemoryTask, status Status, now time.Time) {
-	m.change(t, func() { t.Status, t.Due, t.FinishedAt = status, 0, now.UnixMilli() })
-	if m.options.DeleteFinished && status != DeadState {
+// forget drops a task that is done or cancelled, where such ones aren't kept.
+func (m *Memory) forget(t *MemoryTask) {
+	if m.options.DeleteFinished {
 		m.drop(t)
 	}
 }

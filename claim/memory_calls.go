@@ -3,6 +3,7 @@ package claim
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -67,18 +68,7 @@ func (m *Memory) claim(id core.ID, lease core.Lease) core.Claimed {
 	if !ok {
 		return Gone(id)
 	}
-	repeated := t.Status == Running && t.Holder == lease.Holder
-	expired := t.Status == Running && t.LeaseUntil < lease.Now.UnixMilli()
-	if !repeated && (t.Status == Pending || expired) && t.Due <= lease.DueBy.UnixMilli() {
-		m.change(t, func() {
-			t.Status, t.Holder, t.LeaseUntil = Running, lease.Holder, ceil(lease.Until)
-			t.Token++
-			t.Attempts++
-			if expired {
-				t.Crashes++
-			}
-		})
-	}
+	m.change(t, func() { t.Claim(lease) })
 	c := t.Claimed(lease)
 	c.Task.Payload, c.Task.Meta = bytes.Clone(c.Task.Payload), bytes.Clone(c.Task.Meta)
 	return c
@@ -93,21 +83,11 @@ func (m *Memory) Extend(ctx context.Context, grants []core.Grant, until time.Tim
 	defer m.mu.Unlock()
 	var failed []core.ItemError
 	for i, g := range grants {
-		if t := m.held(g); t != nil {
-			t.LeaseUntil = max(t.LeaseUntil, ceil(until))
-		} else {
+		if t, ok := m.tasks[g.ID]; !ok || !t.Extend(g, until) {
 			failed = append(failed, core.ItemError{Index: i, ID: g.ID, Err: core.ErrLeaseLost})
 		}
 	}
 	return core.NewBatchError(failed)
-}
-
-// held returns the task that g is the running grant of, or nil.
-func (m *Memory) held(g core.Grant) *MemoryTask {
-	if t, ok := m.tasks[g.ID]; ok && t.Status == Running && t.heldBy(g) {
-		return t
-	}
-	return nil
 }
 
 // Settle implements [core.Claimer].
@@ -127,34 +107,28 @@ func (m *Memory) Settle(ctx context.Context, now time.Time, settlements []core.S
 }
 
 func (m *Memory) settle(now time.Time, s *core.Settlement) error {
-	t := m.held(s.Grant)
-	if t == nil {
-		if t, ok := m.tasks[s.Grant.ID]; ok {
-			return t.Settled(s.Grant)
-		}
+	t, ok := m.tasks[s.Grant.ID]
+	if !ok {
 		return core.ErrLeaseLost
 	}
+	var held bool
+	m.change(t, func() {
+		if held = t.Settle(*s); held && !t.Status.Live() {
+			t.FinishedAt = now.UnixMilli()
+		}
+	})
+	if !held {
+		err := t.Settled(s.Grant)
+		if errors.Is(err, core.ErrBusy) { // no row is ever locked here: there is no such outcome
+			err = core.ErrInvalid
+		}
+		return err
+	}
 	switch s.Outcome {
+	case core.Retry, core.DeadLetter:
+		t.LastError = s.Err
 	case core.Done:
-		t.LeaseUntil = 0
-		m.finish(t, DoneState, now)
-	case core.DeadLetter:
-		t.LeaseUntil, t.LastError = 0, s.Err
-		m.finish(t, DeadState, now)
-	case core.Retry:
-		m.change(t, func() {
-			t.Status, t.LeaseUntil, t.LastError = Pending, 0, s.Err
-			t.Due = ceil(s.Due)
-			t.Planned = t.Due
-		})
-	case core.Released:
-		m.change(t, func() {
-			t.Status, t.LeaseUntil = Pending, 0
-			t.Due = ceil(s.Due)
-			t.Attempts--
-		})
-	default:
-		return core.ErrInvalid
+		m.forget(t)
 	}
 	return nil
 }
@@ -185,7 +159,8 @@ func (m *Memory) cancel(now time.Time, id core.ID) core.Fate {
 		if t.Status == Pending || t.LeaseUntil < now.UnixMilli() {
 			t.LeaseUntil = 0
 		}
-		m.finish(t, Cancelled, now)
+		m.change(t, func() { t.Status, t.Due, t.FinishedAt = Cancelled, 0, now.UnixMilli() })
+		m.forget(t)
 	}
 	fate, _ := t.Fate()
 	return fate
