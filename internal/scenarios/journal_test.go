@@ -30,18 +30,18 @@ type run struct {
 
 // journal writes down what the schedulers of one test do.
 type journal struct {
-	mu       sync.Mutex
-	runs     map[core.ID][]*run
-	settled  map[core.ID]map[int64]int // Done that was accepted, by token
-	refused  map[core.ID][]int64       // tokens of settlements that were refused
-	released map[core.ID]int
-	failed   map[string]int // calls to backends, by operation
-	claims   int            // batches put to the store
-	lost     int            // leases
-	swept    int            // pages of near sweeps
-	unindexd int            // entries that the index could not be told
-	busy     map[string]int // handlers under way, by worker
-	most     map[string]int // and the most at once
+	mu        sync.Mutex
+	runs      map[core.ID][]*run
+	settled   map[core.ID]map[int64]int // Done that was accepted, by token
+	refused   map[core.ID][]int64       // tokens of settlements that were refused
+	released  map[core.ID]int
+	failed    map[string]int // calls to backends, by operation
+	claims    int            // batches put to the store
+	lost      int            // leases
+	swept     int            // pages of near sweeps
+	unindexed int            // entries that the index could not be told
+	busy      map[string]int // handlers under way, by worker
+	most      map[string]int // and the most at once
 }
 
 func newJournal() *journal {
@@ -111,7 +111,7 @@ func (j *journal) observer() core.Observer {
 		},
 		LeaseLost:  func(*core.Job, error) { j.locked(func() { j.lost++ }) },
 		Swept:      func(int, int) { j.locked(func() { j.swept++ }) },
-		NotIndexed: func(n int, _ error) { j.locked(func() { j.unindexd += n }) },
+		NotIndexed: func(n int, _ error) { j.locked(func() { j.unindexed += n }) },
 		Failed:     func(op string, _ error) { j.locked(func() { j.failed[op]++ }) },
 	}
 }

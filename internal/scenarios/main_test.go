@@ -1,12 +1,14 @@
 package scenarios
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	redis.SetLogger(silent{}) // servers are killed here
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
@@ -34,6 +37,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // rounds is few, or many when there is time.
 func rounds(few, many int) int {
