@@ -6,43 +6,45 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // The index loses everything in the middle of a run of 10,000 tasks.
 func TestAFlushOfTheIndexCostsSomeLatenessAndNothingElse(t *testing.T) {
-	pairs := []pair{{viaRedis, mariadb}, {viaRedis, postgres}}
+	pairs := []fleet.Pair{{Index: fleet.Redis, Store: fleet.MariaDB}, {Index: fleet.Redis, Store: fleet.Postgres}}
 	// With more time, one pair after the other at a thousand tasks a second.
-	onEach(t, !stress(), pairs, func(t *testing.T, p pair) {
+	fleet.OnEach(t, !fleet.Stress(), pairs, func(t *testing.T, p fleet.Pair) {
 		const n = 10_000
-		inTime(t, func(t *testing.T, try int) (string, bool) {
+		fleet.InTime(t, func(t *testing.T, try int) (string, bool) {
 			// A machine too busy for so many a second would measure itself: next time slower.
-			span := time.Duration(rounds(20, 10)) * time.Second * []time.Duration{4, 5, 12}[try-1] / 4
-			b := newBench(t, p)
-			var workers []*process
+			span := time.Duration(fleet.Rounds(20, 10)) * time.Second * []time.Duration{4, 5, 12}[try-1] / 4
+			b := fleet.NewBench(t, p)
+			var workers []*fleet.Process
 			for range 3 {
-				workers = append(workers, start(t, orders{At: b.at, Work: map[string]time.Duration{"job": 0}}))
+				workers = append(workers, fleet.Start(t, fleet.Orders{At: b.At, Work: map[string]time.Duration{"job": 0}}))
 			}
 			began := time.Now().Add(3 * time.Second) // inserted by then, on most machines
-			ids := b.schedule(t, "job", "job", n, func(i int) time.Time { return began.Add(span * time.Duration(i) / n) })
+			ids := b.Schedule(t, "job", "job", n, func(i int) time.Time { return began.Add(span * time.Duration(i) / n) })
 			stored := time.Now()
 			time.Sleep(time.Until(began.Add(span / 2)))
 			flushed := time.Now()
-			require.NoError(t, b.redis.FlushAll(t.Context()).Err())
-			until(t, span+30*time.Second, "all are done", func() bool { return countAll(workers, settled) >= n })
-			stopAll(t, workers)
-			checkOnce(t, b, workers, ids, false)
-			checkTokens(t, workers)
-			var before, after []event
-			for _, e := range said(workers, started, "job") {
+			require.NoError(t, b.Redis.FlushAll(t.Context()).Err())
+			fleet.Until(t, span+30*time.Second, "all are done", func() bool { return fleet.CountAll(workers, fleet.Settled) >= n })
+			fleet.StopAll(t, workers)
+			fleet.CheckOnce(t, b, workers, ids, false)
+			fleet.CheckTokens(t, workers)
+			var before, after []fleet.Event
+			for _, e := range fleet.Said(workers, fleet.Started, "job") {
 				if e.Due < flushed.UnixMilli() {
 					before = append(before, e)
 				} else {
 					after = append(after, e)
 				}
 			}
-			all := spreadOf(append(before, after...))
+			all := fleet.SpreadOf(append(before, after...))
 			return fmt.Sprintf("%d tasks over %v, flushed after %.1f s (stored %.1f s before the first was due); due before: %v; due after: %v; calls failed: %v",
-				n, span, flushed.Sub(began).Seconds(), began.Sub(stored).Seconds(), spreadOf(before), spreadOf(after), failures(workers)), all.max <= 3*time.Second
+				n, span, flushed.Sub(began).Seconds(), began.Sub(stored).Seconds(), fleet.SpreadOf(before), fleet.SpreadOf(after), fleet.Failures(workers)), all.Max <= 3*time.Second
 		})
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/claim"
+
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // What an idle process may use: store queries and Redis commands a second, and a
@@ -30,32 +32,32 @@ const (
 
 func TestAnIdleSchedulerAsksAndUsesNextToNothing(t *testing.T) {
 	t.Parallel()
-	onEach(t, true, []pair{{viaRedis, mariadb}, {viaRedis, postgres}}, func(t *testing.T, p pair) {
+	fleet.OnEach(t, true, []fleet.Pair{{Index: fleet.Redis, Store: fleet.MariaDB}, {Index: fleet.Redis, Store: fleet.Postgres}}, func(t *testing.T, p fleet.Pair) {
 		b, m := newMeteredBench(t, p)
-		b.schedule(t, "far", "job", 1000, func(i int) time.Time { return time.Now().Add(time.Hour + time.Duration(i)*time.Millisecond) })
-		b.rest() // Postgres counts the statements of a connection when it is closed, or some seconds later
-		w := start(t, orders{At: b.at, Work: map[string]time.Duration{"job": 0}})
+		b.Schedule(t, "far", "job", 1000, func(i int) time.Time { return time.Now().Add(time.Hour + time.Duration(i)*time.Millisecond) })
+		b.Rest() // Postgres counts the statements of a connection when it is closed, or some seconds later
+		w := fleet.Start(t, fleet.Orders{At: b.At, Work: map[string]time.Duration{"job": 0}})
 		time.Sleep(3 * time.Second) // it reads all rows at its start
-		inTime(t, func(t *testing.T, _ int) (string, bool) {
-			u := m.watch(t, w, time.Duration(rounds(20, 65))*time.Second)
+		fleet.InTime(t, func(t *testing.T, _ int) (string, bool) {
+			u := m.watch(t, w, time.Duration(fleet.Rounds(20, 65))*time.Second)
 			return "idle, 1,000 tasks an hour away: " + u.String(), u.queries <= idleQueries && u.commands <= idleCommands && u.cpu < idleCPU
 		})
 
 		// Tasks that are due, but that nobody here can run (R59): given back again and again.
-		b.schedule(t, "strange", "strange", 1000, func(int) time.Time { return time.Now() })
-		b.rest()
+		b.Schedule(t, "strange", "strange", 1000, func(int) time.Time { return time.Now() })
+		b.Rest()
 		// Its back-off grows to its bound, within five rounds.
-		until(t, 60*time.Second, "they were given back again and again", func() bool { return w.count(givenBack) >= 5000 })
-		before := w.count(givenBack)
-		inTime(t, func(t *testing.T, _ int) (string, bool) {
-			u := m.watch(t, w, time.Duration(rounds(10, 60))*time.Second)
+		fleet.Until(t, 60*time.Second, "they were given back again and again", func() bool { return w.Count(fleet.GivenBack) >= 5000 })
+		before := w.Count(fleet.GivenBack)
+		fleet.InTime(t, func(t *testing.T, _ int) (string, bool) {
+			u := m.watch(t, w, time.Duration(fleet.Rounds(10, 60))*time.Second)
 			return "1,000 tasks due without a handler: " + u.String(), u.queries <= strangeQueries && u.commands <= strangeCommands && u.cpu < strangeCPU
 		})
-		t.Logf("%s: given back %d times meanwhile", t.Name(), w.count(givenBack)-before)
-		w.stop(t)
-		for id, r := range b.rows(t) {
-			require.Equal(t, claim.Pending, r.status, id)
-			assert.Zero(t, r.attempts, "%s: attempts that were given back count", id)
+		t.Logf("%s: given back %d times meanwhile", t.Name(), w.Count(fleet.GivenBack)-before)
+		w.Stop(t)
+		for id, r := range b.Rows(t) {
+			require.Equal(t, claim.Pending, r.Status, id)
+			assert.Zero(t, r.Attempts, "%s: attempts that were given back count", id)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/internal/testserver"
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
@@ -29,18 +30,18 @@ type meter struct {
 }
 
 // newMeteredBench is newBench on servers that nobody else asks anything.
-func newMeteredBench(t *testing.T, p pair) (*bench, *meter) {
+func newMeteredBench(t *testing.T, p fleet.Pair) (*fleet.Bench, *meter) {
 	t.Helper()
-	at := place{Store: p.store}
+	at := fleet.Place{Store: p.Store}
 	m := &meter{}
 	var driver, admin string
-	switch p.store {
-	case mariadb:
+	switch p.Store {
+	case fleet.MariaDB:
 		s := testserver.PrivateMariaDB(t)
 		at.DSN = s.URL()
 		driver, admin = "mysql", at.DSN
 		m.sql, m.own = "SHOW GLOBAL STATUS LIKE 'Questions'", 1
-	case postgres:
+	case fleet.Postgres:
 		s := testserver.Private(t, server.Postgres, server.Options{Args: []string{"-c", "autovacuum=off"}})
 		at.DSN = s.URL()
 		// From another database: what is asked there doesn't count.
@@ -61,13 +62,13 @@ func newMeteredBench(t *testing.T, p pair) (*bench, *meter) {
 	at.Redis = r.URL()
 	m.redis = redis.NewClient(&redis.Options{Addr: r.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { require.NoError(t, m.redis.Close()) })
-	b := benchAt(t, at)
-	b.server = r
+	b := fleet.BenchAt(t, at)
+	b.Server = r
 	return b, m
 }
 
 // watch lets a process be for a while and returns what it used.
-func (m *meter) watch(t *testing.T, w *process, d time.Duration) usage {
+func (m *meter) watch(t *testing.T, w *fleet.Process, d time.Duration) usage {
 	t.Helper()
 	cpu, queries, calls, began := cpuOf(t, w), m.queries(t), m.calls(t), time.Now()
 	time.Sleep(d)
@@ -129,9 +130,9 @@ func (m *meter) queries(t *testing.T) int64 {
 const ticks = 100
 
 // cpuOf is the time that a process has had on the processors, user and system.
-func cpuOf(t *testing.T, w *process) time.Duration {
+func cpuOf(t *testing.T, w *fleet.Process) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.Pid()))
 	require.NoError(t, err)
 	// Behind the name, which may hold spaces: state is field 3, utime 14, stime 15.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))

@@ -5,12 +5,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // The scheduler of another process has one task an hour away, so it sleeps until
 // then, or until its next poll. What the producer says to the index wakes it.
 func TestATaskScheduledByAnotherProcessStartsOnTheDot(t *testing.T) {
-	pairs := []pair{{viaRedis, mariadb}, {viaRedis, postgres}}
+	pairs := []fleet.Pair{{Index: fleet.Redis, Store: fleet.MariaDB}, {Index: fleet.Redis, Store: fleet.Postgres}}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for name, poll := range map[string]time.Duration{
@@ -19,33 +21,33 @@ func TestATaskScheduledByAnotherProcessStartsOnTheDot(t *testing.T) {
 	} {
 		all.Go(func() {
 			t.Run(name, func(t *testing.T) {
-				onEach(t, true, pairs, func(t *testing.T, p pair) {
-					b := newBench(t, p)
-					b.schedule(t, "far", "job", 1, func(int) time.Time { return time.Now().Add(time.Hour) })
+				fleet.OnEach(t, true, pairs, func(t *testing.T, p fleet.Pair) {
+					b := fleet.NewBench(t, p)
+					b.Schedule(t, "far", "job", 1, func(int) time.Time { return time.Now().Add(time.Hour) })
 					// The sweeps would help too.
-					w := start(t, orders{At: b.at, Poll: poll, NearSweep: poll, HorizonSweep: time.Hour, Work: map[string]time.Duration{"job": 0}})
+					w := fleet.Start(t, fleet.Orders{At: b.At, Poll: poll, NearSweep: poll, HorizonSweep: time.Hour, Work: map[string]time.Duration{"job": 0}})
 					ahead := func(prefix string) {
-						b.schedule(t, prefix, "job", 1, func(int) time.Time { return time.Now().Add(300 * time.Millisecond) })
-						until(t, 20*time.Second, prefix+" is done", func() bool { return len(w.all(settled, prefix)) == 1 })
+						b.Schedule(t, prefix, "job", 1, func(int) time.Time { return time.Now().Add(300 * time.Millisecond) })
+						fleet.Until(t, 20*time.Second, prefix+" is done", func() bool { return len(w.All(fleet.Settled, prefix)) == 1 })
 					}
 					ahead("first") // opens connections
-					n := rounds(20, 60)
-					inTime(t, func(t *testing.T, try int) (string, bool) {
-						var late []event
+					n := fleet.Rounds(20, 60)
+					fleet.InTime(t, func(t *testing.T, try int) (string, bool) {
+						var late []fleet.Event
 						for i := range n {
 							prefix := fmt.Sprintf("try%d.%d", try, i)
 							ahead(prefix)
-							late = append(late, w.all(started, prefix)...)
+							late = append(late, w.All(fleet.Started, prefix)...)
 						}
-						s := spreadOf(late)
-						return s.String(), s.p50 <= 50*time.Millisecond
+						s := fleet.SpreadOf(late)
+						return s.String(), s.P50 <= 50*time.Millisecond
 					})
-					for _, e := range w.all(started, "") {
-						if e.lateness() < 0 {
-							t.Errorf("%s started %v early", e.ID, -e.lateness())
+					for _, e := range w.All(fleet.Started, "") {
+						if e.Lateness() < 0 {
+							t.Errorf("%s started %v early", e.ID, -e.Lateness())
 						}
 					}
-					w.stop(t)
+					w.Stop(t)
 				})
 			})
 		})
