@@ -176,9 +176,8 @@ func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
 	if j.standing.IsZero() {
 		j.standing = leaseEndInIndex(j.leaseUntil)
 	}
-	deadline := b.sent + e.opt.Lease - e.margin()
-	j.deadline.Store(int64(deadline))
-	if deadline < e.lookAt {
+	j.deadline.Store(int64(b.deadline))
+	if b.deadline < e.lookAt {
 		poke(e.sooner)
 	}
 	j.ctx, j.cancel = context.WithCancelCause(e.base)

@@ -24,6 +24,7 @@ type clock struct {
 type reading struct {
 	store time.Time
 	at    time.Duration // on the monotonic clock, when the reading arrived
+	loose time.Duration // how long it travelled: the store's time may be later by that
 }
 
 func (r reading) then(at time.Duration) time.Time { return r.store.Add(at - r.at) }
@@ -54,6 +55,14 @@ func (c *clock) now() time.Time {
 	return c.cur.then(c.mono())
 }
 
+// lease returns the store's time for a lease that is asked for now, and how much of
+// it may be gone already, as the store's clock may be ahead of the reckoning.
+func (c *clock) lease() (now time.Time, gone time.Duration) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.cur.then(c.mono()), c.cur.loose
+}
+
 // takeOver returns the store's time to judge other processes' leases by. For a
 // while after a step forward it is the old reckoning, so that the others can
 // extend their leases first.
@@ -72,6 +81,10 @@ const slowReading = 20 * time.Millisecond
 
 // sync reads the store's clock and returns by how much the reckoning jumped.
 // After a jump forward by more than margin, takeOver holds back for patience.
+//
+// A reading that arrives when ctx is done counts as none: in a process that was
+// stopped meanwhile it could be of any age, and the leases asked for by it would be
+// over from the start.
 func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step time.Duration, err error) {
 	if c.read == nil {
 		return 0, nil
@@ -80,6 +93,9 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 	for range 3 {
 		sent := c.mono()
 		t, err := c.read(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			if best.store.IsZero() {
 				return 0, err
@@ -87,10 +103,11 @@ func (c *clock) sync(ctx context.Context, margin, patience time.Duration) (step 
 			break
 		}
 		r := reading{store: t.Round(0), at: c.mono()}
+		r.loose = r.at - sent
 		if best.store.IsZero() || r.store.After(best.then(r.at)) {
 			best = r
 		}
-		if r.at-sent < slowReading {
+		if r.loose < slowReading {
 			break
 		}
 	}

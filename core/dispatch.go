@@ -97,7 +97,7 @@ type takenBatch struct {
 	ids      []ID
 	lease    Lease
 	standing time.Time     // where the index has them now; zero: they didn't come from it
-	sent     time.Duration // monotonic: the lease counts from here
+	deadline time.Duration // monotonic: when its handlers are cancelled
 }
 
 // direct tells whether the batch comes from the sweep.
@@ -105,8 +105,9 @@ func (b takenBatch) direct() bool { return b.standing.IsZero() }
 
 // newBatch returns an empty batch with a lease that starts now.
 func (e *engine) newBatch() takenBatch {
-	b := takenBatch{sent: e.clock.mono()}
-	now := e.clock.now()
+	sent := e.clock.mono()
+	now, gone := e.clock.lease()
+	b := takenBatch{deadline: e.deadline(sent, gone)}
 	b.lease = Lease{
 		Now:   FloorMilli(e.clock.takeOver().Add(-takeOverGrace)),
 		DueBy: FloorMilli(now.Add(e.opt.Ahead)),

@@ -61,7 +61,7 @@ func (e *engine) noteClock(err error) {
 // rounding), or each one when all is set. It returns false when some have to be tried again soon.
 func (e *engine) extendAll(all bool) bool {
 	sent := e.clock.mono()
-	now := e.clock.now()
+	now, gone := e.clock.lease()
 	until := CeilMilli(now.Add(e.opt.Lease))
 	young := until.Add(-e.heartbeat() * 9 / 10) // leases that end after this are young
 	if all {
@@ -84,7 +84,7 @@ func (e *engine) extendAll(all bool) bool {
 	good := true
 	var lost []*Job
 	moves := make([]Move, 0, len(jobs))
-	deadline := int64(sent + e.opt.Lease - e.margin())
+	deadline := int64(e.deadline(sent, gone))
 	e.mu.Lock()
 	for i, j := range jobs {
 		switch itemErr := items[i]; {
@@ -108,6 +108,13 @@ func (e *engine) extendAll(all bool) bool {
 	}
 	e.moveInIndex(moves)
 	return good
+}
+
+// deadline is when a handler is cancelled whose lease was asked for at sent, with so
+// much of it gone by then at most. Half of the grace that others leave makes up for
+// that; the other half is the handler's, to return.
+func (e *engine) deadline(sent, gone time.Duration) time.Duration {
+	return sent + e.opt.Lease - e.margin() - max(0, gone-takeOverGrace/2)
 }
 
 // leased returns the jobs whose leases end before young and are to be kept. A job
