@@ -1,0 +1,99 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+var (
+	_ core.Watcher      = (*failover)(nil)
+	_ core.Detector     = (*failover)(nil)
+	_ core.SetupChecker = (*failover)(nil)
+	_ core.Taker        = takingFailover{}
+	_ core.Restorer     = restoringFailover{}
+)
+
+// Generation implements [core.Detector]: it changes with each switch, and with the
+// primary's own while that is at work.
+func (f *failover) Generation(ctx context.Context) (string, error) {
+	var own string
+	f.mu.Lock()
+	away, turn := f.away, f.switches
+	f.mu.Unlock()
+	if d, ok := f.primary.(core.Detector); ok && !away {
+		var err error
+		if own, err = d.Generation(ctx); own == "" && isFailure(ctx, err) {
+			f.fail(turn, err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return fmt.Sprintf("backup %d", f.switches), fmt.Errorf("%w since %s: %w", ErrOnBackup, f.failedAt.UTC().Format(time.RFC3339), f.cause)
+	}
+	return fmt.Sprintf("primary %d %s", f.switches, own), nil
+}
+
+// CheckSetup implements [core.SetupChecker]: both parts' warnings.
+func (f *failover) CheckSetup(ctx context.Context) (warnings []string, err error) {
+	for _, x := range []core.TimeIndex{f.primary, f.backup} {
+		if c, ok := x.(core.SetupChecker); ok {
+			some, partErr := c.CheckSetup(ctx)
+			warnings = append(warnings, some...)
+			err = errors.Join(err, partErr)
+		}
+	}
+	return warnings, err
+}
+
+// The optional capabilities that the parts may lack: a type for each combination,
+// as Go can't hide methods otherwise.
+type (
+	takingFailover    struct{ *failover }
+	restoringFailover struct{ *failover }
+	fullFailover      struct {
+		*failover
+		takingFailover
+		restoringFailover
+	}
+)
+
+func (f *failover) withCapabilities() core.TimeIndex {
+	takes, restores := both[core.Taker](f), both[core.Restorer](f)
+	switch {
+	case takes && restores:
+		return fullFailover{f, takingFailover{f}, restoringFailover{f}}
+	case takes:
+		return takingFailover{f}
+	case restores:
+		return restoringFailover{f}
+	}
+	return f
+}
+
+// both tells whether both parts have a capability.
+func both[T any](f *failover) bool {
+	_, p := f.primary.(T)
+	_, b := f.backup.(T)
+	return p && b
+}
+
+// Take implements [core.Taker].
+func (f takingFailover) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
+	_, err = f.call(ctx, func(ctx context.Context, x core.TimeIndex) (err error) {
+		taken, next, err = x.(core.Taker).Take(ctx, now, until, limit)
+		return err
+	})
+	return taken, next, err
+}
+
+// AddMissing implements [core.Restorer].
+func (f restoringFailover) AddMissing(ctx context.Context, entries []core.Entry) error {
+	return f.write(ctx, func(ctx context.Context, x core.TimeIndex) error {
+		return x.(core.Restorer).AddMissing(ctx, entries)
+	})
+}
