@@ -22,10 +22,10 @@ var errAway = errors.New("away")
 
 // How a remote misbehaves.
 const (
-	well int32 = iota
-	gone       // every call fails
-	readOnly   // writes fail
-	hanging    // no call returns before its ctx is done
+	well     int32 = iota
+	gone           // every call fails
+	readOnly       // writes fail
+	hanging        // no call returns before its ctx is done
 )
 
 // remote is a heap that plays a server.
