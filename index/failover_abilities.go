@@ -20,22 +20,23 @@ var (
 // Generation implements [core.Detector]: it changes with each switch, and with the
 // primary's own while that is at work.
 func (f *failover) Generation(ctx context.Context) (string, error) {
-	var own string
 	f.mu.Lock()
 	away, turn := f.away, f.switches
+	since, cause := f.failedAt, f.cause
 	f.mu.Unlock()
-	if d, ok := f.primary.(core.Detector); ok && !away {
+	if away {
+		return fmt.Sprintf("backup %d", turn), fmt.Errorf("%w since %s: %w", ErrOnBackup, since.UTC().Format(time.RFC3339), cause)
+	}
+	var own string
+	if d, ok := f.primary.(core.Detector); ok {
 		var err error
-		if own, err = d.Generation(ctx); own == "" && isFailure(ctx, err) {
-			f.fail(turn, err)
+		if own, err = d.Generation(ctx); own == "" {
+			// Not told: the same as before, or not allowed to tell. A primary that is
+			// gone is found out by the calls that matter.
+			return "", err
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.away {
-		return fmt.Sprintf("backup %d", f.switches), fmt.Errorf("%w since %s: %w", ErrOnBackup, f.failedAt.UTC().Format(time.RFC3339), f.cause)
-	}
-	return fmt.Sprintf("primary %d %s", f.switches, own), nil
+	return fmt.Sprintf("primary %d %s", turn, own), nil
 }
 
 // CheckSetup implements [core.SetupChecker]: both parts' warnings.

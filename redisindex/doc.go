@@ -7,6 +7,7 @@
 //	dueclaim:{<queue>}:due   sorted set: member = id, score = due time in
 //	                         milliseconds since 1970
 //	dueclaim:{<queue>}:junk  sorted set: what was set aside (below), at most 1,000
+//	dueclaim:{<queue>}:life  hash: a name for this life of the sorted set
 //	dueclaim:{<queue>}:wake  channel: a new earliest due time was published
 //
 // The queue's name is escaped so that the hash tag holds and two queues never
@@ -19,8 +20,8 @@
 // migrated and dumped as a whole: keep it to about a million entries with the
 // scheduler's Horizon, or spread a queue over several indexes.
 //
-// Give the server maxmemory-policy noeviction: any other can drop the whole set
-// at once.
+// Give the server maxmemory-policy noeviction: an allkeys- one can drop the whole
+// set at once. CheckSetup, which a scheduler calls when it starts, warns of that.
 //
 // # What someone else wrote there
 //
@@ -55,5 +56,7 @@
 //
 // With ACLs the user needs the key pattern dueclaim:*, the channel pattern
 // dueclaim:* and the commands EVAL, EVALSHA, ZADD, ZREM, ZCARD, ZSCORE, ZMSCORE,
-// ZRANGEBYSCORE, ZREMRANGEBYRANK, PUBLISH, SUBSCRIBE, PING.
+// ZRANGEBYSCORE, ZREMRANGEBYRANK, EXISTS, HGET, HSET, PUBLISH, SUBSCRIBE, PING;
+// with INFO it also notices restarts and promotions at once and checks the
+// maxmemory-policy.
 package redisindex

@@ -16,8 +16,8 @@ const (
 	maxQueueBytes = 100
 )
 
-// names are the two keys and the channel of a queue.
-type names struct{ due, junk, wake string }
+// names are the three keys and the channel of a queue.
+type names struct{ due, junk, life, wake string }
 
 func newNames(queue string) (names, error) {
 	queue = cmp.Or(queue, defaultQueue)
@@ -28,7 +28,7 @@ func newNames(queue string) (names, error) {
 		return names{}, fmt.Errorf("%w: queue name %q; want valid UTF-8 without control characters and without spaces at its ends", core.ErrInvalid, queue)
 	}
 	prefix := "dueclaim:{" + escape(queue) + "}:"
-	return names{due: prefix + "due", junk: prefix + "junk", wake: prefix + "wake"}, nil
+	return names{due: prefix + "due", junk: prefix + "junk", life: prefix + "life", wake: prefix + "wake"}, nil
 }
 
 // escape writes as %XX what would end the hash tag (braces), what is special in

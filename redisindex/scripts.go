@@ -19,6 +19,8 @@ var (
 	addMissingLua string
 	//go:embed lua/due.lua
 	dueLua string
+	//go:embed lua/generation.lua
+	generationLua string
 	//go:embed lua/move.lua
 	moveLua string
 	//go:embed lua/remove.lua
@@ -39,12 +41,12 @@ const (
 
 type script struct{ src, sha string }
 
-type scripts struct{ add, addMissing, due, move, remove, setAside, take script }
+type scripts struct{ add, addMissing, due, generation, move, remove, setAside, take script }
 
 func newScripts() scripts {
 	return scripts{
-		add: newScript(addLua), addMissing: newScript(addMissingLua), due: newScript(dueLua), move: newScript(moveLua),
-		remove: newScript(removeLua), setAside: newScript(setAsideLua), take: newScript(takeLua),
+		add: newScript(addLua), addMissing: newScript(addMissingLua), due: newScript(dueLua),
+		generation: newScript(generationLua), move: newScript(moveLua), remove: newScript(removeLua), setAside: newScript(setAsideLua), take: newScript(takeLua),
 	}
 }
 

@@ -1,0 +1,71 @@
+package redisindex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueclaim/dueclaim/core"
+)
+
+var _ core.SetupChecker = (*Index)(nil)
+
+// CheckSetup implements [core.SetupChecker]: it warns of a maxmemory-policy that
+// may evict the whole sorted set, on each master of a cluster. It asks with INFO
+// memory; a server that doesn't say is a warning too.
+func (x *Index) CheckSetup(ctx context.Context) ([]string, error) {
+	warnings, err := within(ctx, func() (warnings []string, err error) {
+		cluster, ok := x.client.(*redis.ClusterClient)
+		if !ok {
+			return checkMemory(ctx, x.client)
+		}
+		var mu sync.Mutex
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+			some, err := checkMemory(ctx, node)
+			mu.Lock()
+			defer mu.Unlock()
+			warnings = append(warnings, some...)
+			return err
+		})
+		slices.Sort(warnings)
+		return slices.Compact(warnings), err
+	})
+	return warnings, x.wrap("check set-up", err)
+}
+
+func checkMemory(ctx context.Context, client redis.Cmdable) ([]string, error) {
+	info, err := client.Info(ctx, "memory").Result()
+	if err != nil && !isRefusal(err) {
+		return nil, err
+	}
+	policy := infoField(info, "maxmemory_policy")
+	switch {
+	case policy == "": // or INFO was refused
+		return []string{"Redis doesn't tell its maxmemory-policy; see to it that it is noeviction"}, nil
+	case strings.HasPrefix(policy, "allkeys-"):
+		return []string{fmt.Sprintf("Redis has the maxmemory-policy %s: at the maxmemory limit (now %s bytes; 0 is none) it may drop the whole index at once, and tasks run late until it is filled again; set noeviction",
+			policy, infoField(info, "maxmemory"))}, nil
+	}
+	return nil, nil
+}
+
+// isRefusal tells whether err is the server's own answer, as opposed to none.
+func isRefusal(err error) bool {
+	var refusal redis.Error
+	return errors.As(err, &refusal)
+}
+
+// infoField returns the value of a line "name:value" of INFO, or "".
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
