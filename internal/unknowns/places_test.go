@@ -25,6 +25,7 @@ type place struct {
 	proxy  *wireproxy.Proxy
 	db     *sql.DB // through the proxy, as the store's; nil with a pgx pool
 	direct *sql.DB // around it
+	dsn    string  // through it, of MySQL
 	store  func(t *testing.T, queue string) core.Store
 	// refusals are errors that this kind of server has for an outcome that the
 	// client can't know.
@@ -56,7 +57,9 @@ func onMySQL(database func(testing.TB) string, options string) func(*testing.T) 
 		require.NoError(t, err)
 		p := &place{proxy: wireproxy.New(t, wireproxy.MySQL, config.Addr), direct: openMySQL(t, dsn)}
 		config.Addr = p.proxy.Addr()
-		p.db = openMySQL(t, config.FormatDSN()+options)
+		p.dsn = config.FormatDSN() + options
+		p.db = openMySQL(t, p.dsn)
+		p.dropping(t)
 		for _, code := range []string{"1213", "9007"} {
 			p.refusals = append(p.refusals, wireproxy.Fault{Cut: wireproxy.ErrorReply, Code: code, Text: "Write conflict, try again"})
 		}
@@ -115,6 +118,7 @@ func onPool(t *testing.T) *place {
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
+	p.dropping(t)
 	p.store = func(t *testing.T, queue string) core.Store {
 		s, err := pgclaim.New(pool, pgclaim.Options{Queue: queue})
 		require.NoError(t, err)
@@ -130,6 +134,7 @@ func onStdlib(mode pgx.QueryExecMode) func(*testing.T) *place {
 		require.NoError(t, err)
 		config.DefaultQueryExecMode = mode
 		p.db = closing(t, stdlib.OpenDB(*config))
+		p.dropping(t)
 		p.store = func(t *testing.T, queue string) core.Store {
 			s, err := pgclaim.NewSQL(p.db, pgclaim.Options{Queue: queue})
 			require.NoError(t, err)
@@ -138,6 +143,10 @@ func onStdlib(mode pgx.QueryExecMode) func(*testing.T) *place {
 		return p
 	}
 }
+
+// dropping ends what stalls before its pool is closed: pgx waits 15 s for the end of
+// a connection that it gave up.
+func (p *place) dropping(t *testing.T) { t.Cleanup(func() { p.proxy.DropAll() }) }
 
 // counting has the server count the changes of each row from now on.
 func (p *place) counting(t *testing.T) {
