@@ -17,7 +17,8 @@ type concurrency struct {
 	// them had an unknown outcome, and how many of those because the store failed.
 	items, unknown, failed [kindCount]int
 	last                   error // of a call that failed
-	checked, undecided     int   // histories of one id
+	mayFail                float64
+	checked, undecided     int // histories of one id
 	broken                 *contradiction
 }
 
@@ -73,11 +74,11 @@ const (
 // fails, their unknown outcomes explain nearly any answer of the others.
 func (f *concurrency) failing(least int) string {
 	for k := range kindCount {
-		if n := f.items[k]; n >= least && f.failed[k]*4 > n {
+		if n := f.items[k]; n >= least && float64(f.failed[k]) > f.mayFail*float64(n) {
 			return fmt.Sprintf("%s fails too often to tell whether it is right: %d of %d times; the last failure of a call: %v", k, f.failed[k], n, f.last)
 		}
 	}
-	if n := sum(f.items); n >= least && sum(f.failed)*4 > n {
+	if n := sum(f.items); n >= least && float64(sum(f.failed)) > f.mayFail*float64(n) {
 		return fmt.Sprintf("calls fail too often to tell whether they are right: %d of %d; the last failure: %v", sum(f.failed), n, f.last)
 	}
 	return ""

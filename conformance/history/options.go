@@ -33,6 +33,10 @@ type Options struct {
 	// is over by then), cancels, inserts, and batches of which not every item took
 	// effect. Without it each call is to take effect, item by item, in one step.
 	ReadsBack bool
+	// MayFail is the share of the calls of TestLinearizable, also of those of one kind,
+	// that may fail with an unknown outcome; 0 for the default of a quarter. More is for
+	// a short run on a line that is broken on purpose.
+	MayFail float64
 
 	// Of the suite's own tests:
 	shrink   time.Duration // how long to make a failing history smaller; 0: as rapid's flag has it
@@ -60,6 +64,8 @@ func (o Options) histories(concurrent bool) int {
 	}
 	return n
 }
+
+func (o Options) mayFail() float64 { return cmp.Or(o.MayFail, 0.25) }
 
 func (o Options) steps() int {
 	usual := 40
