@@ -17,17 +17,17 @@ func (e *engine) nearSweep(ctx context.Context) {
 		if ctx.Err() == nil {
 			e.health.sweep("near", err)
 		}
-		if err != nil {
+		e.lookForLosses(ctx, &losses)
+		switch {
+		case err != nil:
 			await(ctx, nil, down.failed())
 			continue
-		}
-		down.ok()
-		e.lookForLosses(ctx, &losses)
-		if busy {
+		case busy:
 			await(ctx, nil, e.opt.NearSweep/20)
-		} else {
+		default:
 			await(ctx, e.fails, e.opt.NearSweep)
 		}
+		down.ok()
 	}
 }
 
