@@ -47,9 +47,14 @@ func (x *Index) listen(ctx context.Context, sub *redis.PubSub, notify func()) er
 	for ctx.Err() == nil {
 		message, err := sub.ReceiveTimeout(ctx, x.silence)
 		var timeout net.Error
+		var refusal redis.Error
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case errors.As(err, &refusal):
+			// The server doesn't let this user subscribe, or not now. The connection
+			// stands, so a second try would wait for messages that never come.
+			return err
 		case errors.As(err, &timeout) && timeout.Timeout():
 			if asked {
 				return errSilent
