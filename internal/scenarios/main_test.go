@@ -15,7 +15,7 @@ import (
 // parallel is how many scenarios are under way at once. They wait most of their
 // time, for due times, sweeps and ends of leases, so more of them than there are
 // cores.
-const parallel = "12"
+const parallel = "16"
 
 // TestMain makes this binary a worker where it was started as one.
 func TestMain(m *testing.M) {

@@ -39,6 +39,7 @@ type event struct {
 	ID               core.ID
 	Token            int64
 	Attempt, Crashes int
+	Failures         int
 	Largest          int // ids in the claim that killed it
 	At               int64
 }
@@ -109,7 +110,7 @@ func work(stdin io.Reader, stdout io.Writer) error {
 		r.say(e)
 	}}
 	s, err := core.New(h.index, store, core.HandlerFunc(func(_ context.Context, job *core.Job) error {
-		r.say(event{What: evStarted, ID: job.Task.ID, Token: job.Grant.Token, Attempt: job.Attempt, Crashes: job.Crashes})
+		r.say(event{What: evStarted, ID: job.Task.ID, Token: job.Grant.Token, Attempt: job.Attempt, Crashes: job.Crashes, Failures: job.Failures()})
 		time.Sleep(o.Work)
 		return nil
 	}), opt)
