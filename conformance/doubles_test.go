@@ -93,8 +93,9 @@ func naiveIndexBackend(bug string) conformance.Index {
 		New:       func(*testing.T) core.TimeIndex { return naive.NewIndex(bug) },
 		Peer:      func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Peer() },
 		Break:     func(_ *testing.T, idx core.TimeIndex) func() { return idx.(*naive.Index).Break() },
+		Lose:      func(_ *testing.T, idx core.TimeIndex) { idx.(*naive.Index).Lose() },
 		Neighbour: func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Neighbour() },
-		Provides:  conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
+		Provides:  conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true},
 	}
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -13,60 +14,83 @@ import (
 // with.
 func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
 	x := &faultyIndex{inner: idx, f: faults}
+	if d, ok := idx.(core.Detector); ok && !faults.opt.HideDetector {
+		x.detector = d
+	}
 	taker, takes := idx.(core.Taker)
 	watcher, watches := idx.(core.Watcher)
 	restorer, restores := idx.(core.Restorer)
 	takes, watches, restores = takes && !faults.opt.HideTaker, watches && !faults.opt.HideWatcher, restores && !faults.opt.HideRestorer
 	t, w, r := faultyTaker{x, taker}, faultyWatcher{faults, watcher}, faultyRestorer{faults, restorer}
+	b := faultyBase{x, x}
 	switch {
 	case takes && watches && restores:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Taker
 			core.Watcher
 			core.Restorer
-		}{x, t, w, r}
+		}{b, t, w, r}
 	case takes && watches:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Taker
 			core.Watcher
-		}{x, t, w}
+		}{b, t, w}
 	case takes && restores:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Taker
 			core.Restorer
-		}{x, t, r}
+		}{b, t, r}
 	case watches && restores:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Watcher
 			core.Restorer
-		}{x, w, r}
+		}{b, w, r}
 	case takes:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Taker
-		}{x, t}
+		}{b, t}
 	case watches:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Watcher
-		}{x, w}
+		}{b, w}
 	case restores:
 		return struct {
-			core.TimeIndex
+			faultyBase
 			core.Restorer
-		}{x, r}
+		}{b, r}
 	default:
 		return x
 	}
 }
 
+// faultyBase is what all combinations have.
+type faultyBase struct {
+	core.TimeIndex
+	core.Detector
+}
+
 type faultyIndex struct {
-	inner core.TimeIndex
-	f     *Faults
+	inner    core.TimeIndex
+	f        *Faults
+	detector core.Detector // nil: it has none, or hides it
+}
+
+// Generation implements core.Detector. It has no name where there is none behind.
+func (x *faultyIndex) Generation(ctx context.Context) (name string, err error) {
+	if x.detector == nil {
+		return "", ctx.Err()
+	}
+	err = x.f.call(ctx, func() (err error) { name, err = x.detector.Generation(ctx); return err })
+	if errors.Is(err, ErrInjected) {
+		return "", err
+	}
+	return name, err
 }
 
 func (x *faultyIndex) Add(ctx context.Context, entries []core.Entry) error {

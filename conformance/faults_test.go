@@ -115,6 +115,10 @@ func provided(idx core.TimeIndex) (p conformance.IndexProvides) {
 	_, p.Taker = idx.(core.Taker)
 	_, p.Watcher = idx.(core.Watcher)
 	_, p.Restorer = idx.(core.Restorer)
+	if d, ok := idx.(core.Detector); ok {
+		name, _ := d.Generation(context.Background())
+		p.Detector = name != ""
+	}
 	return p
 }
 

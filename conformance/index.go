@@ -22,6 +22,10 @@ type Index struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, idx core.TimeIndex) (heal func())
+	// Lose makes the index of the handle idx lose all its entries at once, as a flush
+	// of its server would. Nil where there is no such thing: the case losses/lost is
+	// then not run.
+	Lose func(t *testing.T, idx core.TimeIndex)
 	// Neighbour returns another index beside first, on the same server: that of
 	// another queue. It has no entry yet. Nil where there is nothing that two
 	// indexes share: the cases of the group queue are then not run.
@@ -39,6 +43,7 @@ type IndexProvides struct {
 	Taker    bool // core.Taker
 	Watcher  bool // core.Watcher
 	Restorer bool // core.Restorer
+	Detector bool // core.Detector, with a name to tell
 }
 
 // TestIndex runs every case for a TimeIndex as a subtest of t.
@@ -49,8 +54,8 @@ func TestIndex(t *testing.T, index Index) {
 
 func (x Index) provides() map[string]bool {
 	return map[string]bool{
-		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer,
-		"Break": x.Break != nil, "Neighbour": x.Neighbour != nil,
+		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer, "Detector": x.Provides.Detector,
+		"Break": x.Break != nil, "Lose": x.Lose != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
 
@@ -67,6 +72,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 		}
 		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
 		e.breakIt = func() func() { return c.release(made(t, "conformance.Index.Break", index.Break(t, first))) }
+		e.lose = func() { index.Lose(t, first) }
 		e.neighbour = func() core.TimeIndex { return made(t, "conformance.Index.Neighbour", index.Neighbour(t, first)) }
 		return e
 	})
@@ -75,7 +81,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexWatches, indexContexts, indexBreaks, indexQueues,
+		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexLosses, indexWatches, indexContexts, indexBreaks, indexQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -87,6 +93,7 @@ type indexEnv struct {
 	*caseT
 	idx, peer core.TimeIndex
 	breakIt   func() (heal func())
+	lose      func()
 	neighbour func() core.TimeIndex
 	provides  IndexProvides
 }

@@ -31,6 +31,9 @@ func (e *indexEnv) attempts() []attempt {
 			return restorer.AddMissing(ctx, []core.Entry{{ID: "new", Due: at(5)}}) // as Add did
 		}})
 	}
+	if detector, ok := e.idx.(core.Detector); ok && e.provides.Detector {
+		list = append(list, attempt{"Generation", func(ctx context.Context) error { _, err := detector.Generation(ctx); return err }})
+	}
 	return list
 }
 

@@ -20,6 +20,9 @@ var (
 // Generation implements [core.Detector]: it changes with each switch, and with the
 // primary's own while that is at work.
 func (f *failover) Generation(ctx context.Context) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("index: failover: generation: %w", err)
+	}
 	f.mu.Lock()
 	away, turn := f.away, f.switches
 	since, cause := f.failedAt, f.cause

@@ -83,6 +83,12 @@ func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.Uni
 			defer mu.Unlock()
 			return handles[idx].line.Cut()
 		},
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
+		Lose: func(t *testing.T, idx core.TimeIndex) {
+			mu.Lock()
+			h := handles[idx]
+			mu.Unlock()
+			require.NoError(t, h.client.Del(t.Context(), "dueclaim:{"+h.queue+"}:due").Err())
+		},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true},
 	})
 }

@@ -34,6 +34,8 @@ type entries struct {
 	broken   bool
 	slow     sync.Once
 	cut      chan struct{} // closed when the backend fails
+	lives    int           // losses so far
+	seen     bool          // entries since the last one
 	other    *entries      // those of the queue beside this one
 }
 
