@@ -18,6 +18,9 @@ const backendKey = "dueclaim.backend"
 // caught, as in "broken indexes: 28 of 28".
 const caughtKey = "dueclaim.caught"
 
+// figureKey is the attribute by which a test says what it measured, in a line.
+const figureKey = "dueclaim.figure"
+
 type outcome int
 
 const (

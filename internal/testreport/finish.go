@@ -53,7 +53,11 @@ func finish(out io.Writer, r *testRun) bool {
 	for _, line := range r.caught {
 		fmt.Fprintln(out, line, "caught")
 	}
-	if len(r.caught) > 0 {
+	slices.Sort(r.figures)
+	for _, line := range r.figures {
+		fmt.Fprintln(out, "figure:", line)
+	}
+	if len(r.caught)+len(r.figures) > 0 {
 		fmt.Fprintln(out)
 	}
 	for _, row := range table {

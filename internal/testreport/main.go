@@ -17,6 +17,10 @@
 //
 //	t.Attr("dueclaim.caught", "broken indexes: 28 of 28")
 //
+// and what they measured, which is said there too:
+//
+//	t.Attr("dueclaim.figure", "kill -9 of workers: 300 kills, 0 lost")
+//
 // A test that can't have its server skips with "NOT tested: <server>: <reason>".
 //
 // It runs go test itself, rather than to read a pipe, so that its exit status

@@ -65,10 +65,11 @@ func TestABackendIsPassedWhenATestBelowItsAttributePassed(t *testing.T) {
 func TestWhatIsCaughtIsSaidBeforeTheTable(t *testing.T) {
 	alone(t)
 	out, _ := report(t, "0", redisPasses,
+		`{'Action':'attr','Package':'q','Test':'TestD','Key':'dueclaim.figure','Value':'kills: 300, 0 lost'}`,
 		`{'Action':'attr','Package':'q','Test':'TestD','Key':'dueclaim.caught','Value':'broken indexes: 28 of 28'}`,
 		`{'Action':'pass','Package':'q','Test':'TestD'}`,
 		`{'Action':'pass','Package':'q'}`)
-	require.Contains(t, out, "\nbroken indexes: 28 of 28 caught\n\nindex  heap ")
+	require.Contains(t, out, "\nbroken indexes: 28 of 28 caught\nfigure: kills: 300, 0 lost\n\nindex  heap ")
 }
 
 func TestTheRawFileSaysFirstWhatWasRun(t *testing.T) {

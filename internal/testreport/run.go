@@ -19,6 +19,7 @@ type testRun struct {
 	broken   []string            // packages that failed without a failed test
 	failures []string            // "package Test"
 	caught   []string            // broken doubles, as tests count them
+	figures  []string            // what tests measured
 }
 
 type testPackage struct {
@@ -71,6 +72,8 @@ func (r *testRun) testEvent(p *testPackage, e event) {
 			t.backends = append(t.backends, e.Value)
 		case caughtKey:
 			r.caught = append(r.caught, e.Value)
+		case figureKey:
+			r.figures = append(r.figures, e.Value)
 		}
 	case "pass":
 		t.outcome = passed
