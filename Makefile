@@ -20,8 +20,12 @@ GOTEST  := go test $(RACE) -count=1 -p $(P)
 
 LINT_VERSION := v2.15.0
 LINT    := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
+VULN_VERSION := v1.9.0
+VULN    := $(CACHE)/bin/govulncheck-$(VULN_VERSION)
+# How long make fuzz gives to each target.
+FUZZTIME ?= 20s
 
-.PHONY: help quickstart orders setup test stress conformance conformance-check bench lint
+.PHONY: help quickstart orders setup test stress conformance conformance-check bench fuzz lint vuln
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -61,6 +65,32 @@ bin/conformancetable:
 
 bench: setup ## all benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 -timeout 40m $(PKGS)
+
+# One target after the other, as go test wants it. What one finds lies in its
+# package's testdata/fuzz, for a commit, and is tried first from then on.
+fuzz: ## each fuzz target for FUZZTIME (20s); PKGS=./core for those of one package
+	@n=0; failed=; \
+	for x in $$(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|/[^/]*:func |:|' | sort -u); do \
+		pkg=$${x%:*}; target=$${x#*:}; \
+		case ' $(if $(filter file,$(origin PKGS)),./...,$(patsubst %/,%,$(PKGS))) ' in *" $$pkg "* | *' ./... '*) ;; *) continue ;; esac; \
+		n=$$((n+1)); echo "== $$n: $$pkg $$target"; \
+		go test $$pkg -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s || failed="$$failed $$x"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "fuzz: found something:$$failed"; exit 1; fi; echo "fuzz: $$n targets, nothing found"
+
+vuln: $(VULN) ## known vulnerabilities in what is called here; needs the vulnerability database
+	@out=$$(mktemp); $(VULN) ./... >$$out 2>&1; status=$$?; cat $$out; \
+	unreachable=$$(grep -cE '^govulncheck: fetching vulnerabilities: ' $$out); rm -f $$out; \
+	if [ $$status -eq 0 ]; then echo "vuln: nothing known"; \
+	elif [ $$unreachable -gt 0 ]; then echo "vuln: vulnerability database not reachable: NOT checked"; \
+	else exit $$status; fi
+
+$(VULN):
+	@mkdir -p $(CACHE)/bin $(CACHE)/build.vuln-$(VULN_VERSION)
+	@echo "vuln: building govulncheck $(VULN_VERSION), once …"
+	@GOBIN=$(CACHE)/build.vuln-$(VULN_VERSION) go install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)
+	@mv $(CACHE)/build.vuln-$(VULN_VERSION)/govulncheck $@
+	@rmdir $(CACHE)/build.vuln-$(VULN_VERSION)
 
 lint: $(LINT) ## golangci-lint with the list in .golangci.yaml
 	$(LINT) run ./...
