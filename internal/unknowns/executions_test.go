@@ -104,7 +104,7 @@ func TestR53AStatementWhoseReplyIsLostIsExecutedOnceOnPgx(t *testing.T) {
 	require.NotNil(t, version, "go.mod says which pgx")
 	minor, err := strconv.Atoi(string(version[1]))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, minor, 13, "pgx before 5.13.0 repeats statements that were executed")
+	assert.GreaterOrEqual(t, minor, 13, "pgx before 5.13.0 repeats statements that were executed")
 
 	p := onStdlib(pgx.QueryExecModeSimpleProtocol)(t)
 	counted(t, p)

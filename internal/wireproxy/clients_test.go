@@ -68,7 +68,9 @@ func onPostgres(mode pgx.QueryExecMode) func(*testing.T) counter {
 		u.Host = p.Addr()
 		c := onSQL(t, p, direct, openPostgres(t, u.String(), mode), "$1", []any{1})
 		c.refusal = Fault{Cut: ErrorReply, Code: "40001", Text: "could not serialize access"}
-		c.refused = func(t *testing.T, err error) { require.ErrorContains(t, err, "could not serialize access (SQLSTATE 40001)") }
+		c.refused = func(t *testing.T, err error) {
+			require.ErrorContains(t, err, "could not serialize access (SQLSTATE 40001)")
+		}
 		return c
 	}
 }
