@@ -17,9 +17,9 @@ import (
 // What docs/operations.md lists for a queue named orders.
 var aclRules = []any{
 	"reset", "on", ">wrk-s3cret", "resetkeys", "resetchannels", "-@all",
-	"~dueclaim:{orders}:due", "~dueclaim:{orders}:junk", "&dueclaim:{orders}:wake",
+	"~dueclaim:{orders}:due", "~dueclaim:{orders}:junk", "~dueclaim:{orders}:life", "&dueclaim:{orders}:wake",
 	"+eval", "+evalsha", "+zadd", "+zrem", "+zscore", "+zmscore", "+zcard", "+zrangebyscore", "+zremrangebyrank",
-	"+publish", "+subscribe", "+unsubscribe", "+ping", "+hello",
+	"+exists", "+hget", "+hset", "+info", "+publish", "+subscribe", "+unsubscribe", "+ping", "+hello",
 }
 
 // setUser makes a user worker of these rules, and returns a client of his.
@@ -95,6 +95,12 @@ func TestAUserWithTheListedCommandsAndKeysRunsAnIndex(t *testing.T) {
 	require.NoError(t, idx.Add(ctx, many), "in a pipeline")
 	_, _, err = idx.Take(ctx, at(600), at(700), 600)
 	require.NoError(t, err, "over several scripts")
+	name, err := idx.Generation(ctx)
+	require.NoError(t, err)
+	require.Regexp(t, "^[^ ]+ [0-9a-f]+$", name, "with the server's start")
+	warnings, err := idx.CheckSetup(ctx)
+	require.NoError(t, err)
+	require.Empty(t, warnings)
 	cancel()
 	require.NoError(t, <-ended)
 
@@ -139,14 +145,19 @@ func TestEachRightIsNeededAndItsLackIsSaid(t *testing.T) {
 		if _, _, err := idx.Take(ctx, at(10), at(20), 10); err != nil {
 			return err
 		}
+		if _, err := idx.Generation(ctx); err != nil {
+			return err
+		}
 		return idx.Remove(ctx, []core.Entry{entry("a", 20), entry("b", 20), entry("c", 20)})
 	}
 	require.NoError(t, run(setUser(t, admin, url, aclRules...)))
-	for _, right := range []string{"evalsha", "zadd", "zrem", "zmscore", "zrangebyscore"} {
+	for _, right := range []string{"evalsha", "zadd", "zrem", "zmscore", "zrangebyscore", "exists", "hget", "hset"} {
 		err := run(setUser(t, admin, url, append(aclRules, "-"+right)...))
 		denied(t, err, "without "+right)
 	}
-	require.NoError(t, run(setUser(t, admin, url, append(aclRules, "-publish")...)))
+	for _, right := range []string{"publish", "info"} {
+		require.NoError(t, run(setUser(t, admin, url, append(aclRules, "-"+right)...)), "without "+right)
+	}
 	mute, err := redisindex.New(setUser(t, admin, url, append(aclRules, "-subscribe")...), redisindex.Options{Queue: "orders"})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
