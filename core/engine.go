@@ -106,7 +106,8 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		tries:   6, // over three and a half seconds: a claim that took effect unseen costs a lease
 		stop:    e.stop,
 	}
-	e.index = repeater{timeout: time.Second, tries: 1}
+	// Heartbeats wait for it: one that hangs must not cost a lease.
+	e.index = repeater{timeout: min(time.Second, opt.Lease/6), tries: 1}
 	return e
 }
 
