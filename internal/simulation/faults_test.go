@@ -51,6 +51,6 @@ func required() []kind {
 	return []kind{
 		refuse, lose, late, lateTimed, slow, swallow, hang, cutOff,
 		crash, graceful, stop, stopLong, cutStore, cutIndex, flush, restore, rob, stepForward, stepBack,
-		takeOver, refusedSettlement,
+		takeOver, refusedSettlement, unknownStored, unknownLost, overlapDeaf, overlapStopped,
 	}
 }

@@ -56,6 +56,7 @@ const (
 	open int32 = iota
 	refusing
 	silent
+	mute // calls take effect, and no reply comes
 )
 
 func newGate(w *world, name string) *gate {
@@ -145,6 +146,11 @@ func through[T any](ctx context.Context, g *gate, to int, op string, effect func
 		return none, errRefused
 	case silent:
 		w.count(cutOff)
+		<-ctx.Done()
+		return none, ctx.Err()
+	case mute:
+		w.count(cutOff)
+		_, _ = effect(ctx) // there is no reply
 		<-ctx.Done()
 		return none, ctx.Err()
 	}

@@ -113,10 +113,10 @@ func (s *slot) live() *process {
 			w.note("", "continued", 0, p.g.name)
 		case 6:
 			w.count(cutStore)
-			s.cut(p, toStore, refusing+int32(r.IntN(2)), between(r, time.Second, 3*w.set.lease))
+			s.cut(p, toStore, refusing+int32(r.IntN(3)), between(r, time.Second, 3*w.set.lease))
 		case 7:
 			w.count(cutIndex)
-			s.cut(p, toIndex, refusing+int32(r.IntN(2)), between(r, time.Second, 10*time.Second))
+			s.cut(p, toIndex, refusing+int32(r.IntN(3)), between(r, time.Second, 10*time.Second))
 		case 8: // left alone
 		}
 	}

@@ -17,6 +17,7 @@ type producer struct {
 	w    *world
 	n    int
 	r    *rand.Rand
+	g    *gate
 	prod *core.Producer
 	used []core.ID
 	open []unknown
@@ -29,19 +30,23 @@ type unknown struct {
 }
 
 func newProducer(w *world, n int) *producer {
-	idx, store := w.parts(newGate(w, fmt.Sprintf("producer %d", n)))
+	g := newGate(w, fmt.Sprintf("producer %d", n))
+	idx, store := w.parts(g)
 	prod, err := core.NewProducer(idx, store, core.ProducerOptions{
 		Horizon: w.set.horizon, Timeout: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		panic(err)
 	}
-	return &producer{w: w, n: n, r: dice(w.seed, uint64(n), "producer"), prod: prod}
+	return &producer{w: w, n: n, r: dice(w.seed, uint64(n), "producer"), g: g, prod: prod}
 }
 
 // produce works until the faults stop.
 func (p *producer) produce() {
 	for !p.w.calm.Load() {
+		if p.r.IntN(3) == 0 {
+			p.resolve()
+		}
 		switch n := p.r.IntN(10); {
 		case n < 6:
 			p.schedule()
@@ -72,6 +77,10 @@ func (p *producer) schedule() {
 	call, err := p.prod.NewCall(context.Background())
 	if err != nil {
 		return // the clock can't be read: nothing was stored
+	}
+	if p.r.IntN(8) == 0 {
+		p.g.cut[toStore].Store(refusing + 2*int32(p.r.IntN(2))) // or mute
+		defer p.g.cut[toStore].Store(open)
 	}
 	p.store(unknown{call, list})
 }
@@ -118,11 +127,11 @@ func (p *producer) store(u unknown) {
 	}
 }
 
-// resolve repeats what stayed unknown, until it is known.
+// resolve repeats what stayed unknown.
 func (p *producer) resolve() {
-	for len(p.open) > 0 {
-		u := p.open[0]
-		p.open = p.open[1:]
+	again := p.open
+	p.open = nil
+	for _, u := range again {
 		found := unknownLost
 		if p.w.ledger.stored(u.list[0].ID, u.call.ID) {
 			found = unknownStored

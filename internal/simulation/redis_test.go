@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ var errReconnect = errors.New("simulation: connection to the index lost")
 type redis struct {
 	mu   sync.Mutex
 	heap *heapindex.Index
+	n    int           // of the heap
 	cut  chan struct{} // closed when heap is another one
 	old  []core.Entry  // a snapshot
 }
@@ -48,6 +50,7 @@ func (r *redis) replace(entries []core.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heap = heap
+	r.n++
 	close(r.cut)
 	r.cut = make(chan struct{})
 }
@@ -97,6 +100,13 @@ func (r *redis) Remove(ctx context.Context, entries []core.Entry) error {
 func (r *redis) Take(ctx context.Context, now, until time.Time, limit int) ([]core.ID, time.Time, error) {
 	heap, _ := r.get()
 	return heap.Take(ctx, now, until, limit)
+}
+
+// Generation implements core.Detector.
+func (r *redis) Generation(context.Context) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strconv.Itoa(r.n), nil
 }
 
 // Watch ends with an error when the heap is replaced.

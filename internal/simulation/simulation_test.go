@@ -22,10 +22,10 @@ const schedulers, producers = 4, 2
 
 func stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }
 
-// TestSimulation goes through seeds: 60, or 2,000 with DUECLAIM_STRESS, or the one
+// TestSimulation goes through seeds: 40, or 2,000 with DUECLAIM_STRESS, or the one
 // that DUECLAIM_SEED names.
 func TestSimulation(t *testing.T) {
-	first, n := uint64(1), uint64(60)
+	first, n := uint64(1), uint64(40)
 	if stress() {
 		n = 2000
 	}

@@ -87,7 +87,7 @@ func newWorld(seed uint64) *world {
 	w.opt = conformance.FaultOptions{
 		Fail: light / 2, Lose: light / 2, Twice: light, Delay: light, MaxDelay: 500 * time.Millisecond,
 		LoseEntry: 0.1 * r.Float64(), DoubleEntry: 0.1 * r.Float64(),
-		HideTaker: r.IntN(4) == 0, HideWatcher: r.IntN(4) == 0, HideTimeSource: w.set.equal,
+		HideTaker: r.IntN(4) == 0, HideWatcher: r.IntN(4) == 0, HideDetector: r.IntN(2) == 0, HideTimeSource: w.set.equal,
 	}
 	w.ledger = newLedger(w, claim.MemoryOptions{DeleteFinished: w.set.deletes})
 	return w

@@ -99,6 +99,15 @@ func (x *gatedIndex) Remove(ctx context.Context, entries []core.Entry) error {
 	return x.do(ctx, "remove", func(ctx context.Context) error { return x.inner.Remove(ctx, entries) })
 }
 
+// Generation has no name where the index behind can't tell.
+func (x *gatedIndex) Generation(ctx context.Context) (string, error) {
+	d, ok := x.inner.(core.Detector)
+	if !ok {
+		return "", nil
+	}
+	return through(ctx, x.g, toIndex, "generation", d.Generation)
+}
+
 // Watch fails when the process is cut off; where the index has no Watcher it only
 // waits, which is what a scheduler does without one.
 func (x *gatedIndex) Watch(ctx context.Context, notify func()) error {
@@ -142,9 +151,9 @@ func (w *world) parts(g *gate) (core.TimeIndex, core.Store) {
 		index = takingIndex{gated, taker}
 	}
 	inner := conformanceStore(w)
-	var store core.Store = &gatedStore{g: g, inner: inner}
+	store := &gatedStore{g: g, inner: inner}
 	if clock, ok := inner.(core.TimeSource); ok {
-		store = clockedStore{&gatedStore{g: g, inner: inner}, clock}
+		return index, clockedStore{store, clock}
 	}
 	return index, store
 }
