@@ -99,9 +99,12 @@ func serverURL(text string, schemes ...string) (*url.URL, error) {
 // Names of the two parts for people, without users and passwords.
 func (c Choice) String() string {
 	name := func(text string) string {
+		if text == "heap" || text == "sqlite" || strings.HasPrefix(text, "sqlite:") {
+			return text
+		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" {
-			return text
+			return "…" // no URL: who knows where in it a password is
 		}
 		return u.Scheme + "://" + u.Host + u.Path
 	}
