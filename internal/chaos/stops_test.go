@@ -35,6 +35,7 @@ func TestStoppedWorkersCompleteNothingThatWasTakenOver(t *testing.T) {
 			o := r.orders
 			o.Work = maps.Clone(work)
 			o.Work[kind] = fleet.UntilCancelled
+			o.Drain = 500 * time.Millisecond
 			victim := fleet.Start(t, o)
 			r.workers, r.all = append(r.workers, victim), append(r.all, victim)
 			held[i] = stops{r: r, victim: victim, kind: kind}
@@ -62,6 +63,10 @@ func TestStoppedWorkersCompleteNothingThatWasTakenOver(t *testing.T) {
 			taken += h.taken
 		}
 		require.Equal(t, victims*rounds, r.faults["SIGSTOP beyond the lease"])
+		for _, h := range held { // what they still hold they would hold for ever
+			h.victim.Stop(t)
+		}
+		r.workers = r.workers[victims:]
 		a := r.end()
 		r.report("workers stopped, "+p.Name(), a)
 		t.Logf("%d tasks were taken over from stopped workers; each late completion was refused", taken)

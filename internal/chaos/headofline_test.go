@@ -1,0 +1,79 @@
+package chaos
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
+)
+
+// Ten thousand due members that nobody can run (of tasks that never were, of
+// finished ones, of no valid id) stand before a hundred live tasks, which start
+// soon all the same; and they go away.
+func TestDeadMembersAtTheHeadDontHoldUpLiveTasks(t *testing.T) {
+	t.Parallel()
+	fleet.OnEach(t, true, onRedis, func(t *testing.T, p fleet.Pair) {
+		const dead, live = 10_000, 100
+		seed := seedOf(t)
+		rng := random(seed, 0)
+		b := fleet.NewBench(t, p)
+		finished := b.Schedule(t, "finished", "job", 1000, func(int) time.Time { return time.Now().Add(time.Hour) })
+		_, err := b.Producer.Cancel(t.Context(), finished...)
+		require.NoError(t, err)
+		workers := []*fleet.Process{}
+		for range 4 {
+			workers = append(workers, fleet.Start(t, fleet.Orders{At: b.At, Quiet: true, Work: map[string]time.Duration{"job": 0}}))
+		}
+		var slowest, cleanest time.Duration
+		var late fleet.Spread
+		kinds := map[string]int{}
+		for round := range fleet.Rounds(1, 5) {
+			members := make([]redis.Z, dead)
+			head := time.Now().Add(-time.Hour)
+			for i := range members {
+				z := redis.Z{Score: float64(head.UnixMilli() + int64(i)), Member: fmt.Sprintf("orphan-%d-%d", round, i)}
+				switch rng.IntN(8) {
+				case 0:
+					z.Member = string(finished[rng.IntN(len(finished))])
+				case 1:
+					z.Member = fmt.Sprintf(" \xff%d\x00%d", round, i)
+				case 2:
+					z.Score = -float64(i)
+				case 3:
+					z.Score += 0.5
+				}
+				kinds[fmt.Sprintf("%.6s", z.Member)]++
+				members[i] = z
+			}
+			require.NoError(t, b.Redis.ZAdd(t.Context(), dueKey, members...).Err())
+			put := time.Now()
+			prefix := fmt.Sprintf("live%d", round)
+			b.Schedule(t, prefix, "job", live, func(int) time.Time { return put })
+			fleet.Until(t, 60*time.Second, "the live tasks are done", func() bool { return len(fleet.Said(workers, fleet.Settled, prefix)) >= live })
+			late = fleet.SpreadOf(fleet.Said(workers, fleet.Started, prefix))
+			slowest = max(slowest, late.Max)
+			require.True(t, poll(60*time.Second, func() bool { return b.Redis.ZCard(t.Context(), dueKey).Val() == 0 }),
+				"%d dead members are left after 60 s", b.Redis.ZCard(t.Context(), dueKey).Val())
+			cleanest = max(cleanest, time.Since(put))
+		}
+		fleet.StopAll(t, workers)
+		fleet.CheckTokens(t, workers)
+		for _, e := range fleet.Said(workers, fleet.Started, "") {
+			require.True(t, has(e.ID, "live"), "%s ran", e.ID)
+		}
+		assert.LessOrEqual(t, slowest, 5*time.Second, "lateness of the live tasks")
+		t.Attr("dueclaim.figure", fmt.Sprintf("head of line, %s: seed %d, %d × %d dead members before %d live tasks, which started at most %.0f ms late; all dead ones gone within %.1f s",
+			p.Name(), seed, fleet.Rounds(1, 5), dead, live, float64(slowest)/1e6, cleanest.Seconds()))
+		t.Logf("at most %v late, last %v; gone within %v; %v", slowest, late, cleanest, kinds)
+	})
+}
+
+func has(id core.ID, prefix string) bool {
+	return len(id) > len(prefix) && string(id)[:len(prefix)] == prefix
+}
