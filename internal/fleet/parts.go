@@ -13,6 +13,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/index"
 	"github.com/dueclaim/dueclaim/mysqlclaim"
 	"github.com/dueclaim/dueclaim/pgclaim"
 	"github.com/dueclaim/dueclaim/redisindex"
@@ -38,8 +39,10 @@ const (
 // Place says where a pair's data are; it goes to the worker processes.
 type Place struct {
 	Redis string // its URL; "": a heap of each process's own
-	Store string // one of the names above
-	DSN   string
+	// Failover lets each process go on from a heap while Redis is away.
+	Failover bool
+	Store    string // one of the names above
+	DSN      string
 }
 
 // Parts are a pair, opened.
@@ -72,6 +75,11 @@ func Open(ctx context.Context, at Place) (*Parts, error) {
 		p.close = append(p.close, p.Redis.Close)
 		if p.Index, err = redisindex.New(p.Redis, redisindex.Options{}); err != nil {
 			return nil, err
+		}
+		if at.Failover {
+			if p.Index, err = index.Failover(p.Index, heapindex.New()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var err error
