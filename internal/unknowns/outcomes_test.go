@@ -98,19 +98,19 @@ type tally struct {
 // A call of which any part was cut off, repeated with the same arguments, is
 // answered as the database has it, and its effect is there once.
 func TestACallCutAnywhereHasItsEffectOnce(t *testing.T) {
-	rounds := 1
+	rounds := 0
 	if stress() {
 		rounds = 5
 	}
 	sum := &tally{injected: map[wireproxy.Cut]int{}}
 	t.Run("on", func(t *testing.T) {
-		for _, c := range configurations {
+		for i, c := range configurations {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				t.Attr("dueclaim.backend", c.backend)
 				p := c.open(t)
 				p.counting(t)
-				playAll(t, p, c, rounds, sum)
+				playAll(t, p, c.readsBack, rounds, i, sum)
 			})
 		}
 	})
@@ -123,12 +123,17 @@ func TestACallCutAnywhereHasItsEffectOnce(t *testing.T) {
 		sum.calls, len(configurations), sum.happened, sum.notYet, strings.Join(kinds, ", ")))
 }
 
-func playAll(t *testing.T, p *place, c configuration, rounds int, sum *tally) {
+// playAll plays every operation with every cut; where rounds is 0 every other one,
+// others in the next configuration.
+func playAll(t *testing.T, p *place, readsBack bool, rounds, number int, sum *tally) {
 	store := p.store(t, "default")
 	late := map[core.ID]row{}
-	for round := range rounds {
-		for _, o := range p.operations(c.readsBack) {
+	for round := range max(1, rounds) {
+		for i, o := range p.operations(readsBack) {
 			for _, cut := range wireproxy.Cuts() {
+				if rounds == 0 && (int(cut)+i+number)%2 > 0 {
+					continue
+				}
 				id := core.ID(fmt.Sprintf("%s-%d-%d", strings.NewReplacer(" ", "", ",", "", "-", "").Replace(o.name), cut, round))
 				fault := wireproxy.Fault{Cut: cut, Skip: o.skip}
 				if cut == wireproxy.ErrorReply {
