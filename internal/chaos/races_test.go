@@ -113,7 +113,7 @@ const raceBatch = 100
 func race(t *testing.T, name string, s core.Store) {
 	t.Helper()
 	const claimers = 16
-	seed, n := seedOf(t), fleet.Rounds(1_000, 20_000)
+	seed, n := seedOf(t), fleet.Rounds(300, 20_000)
 	now := core.FloorMilli(time.Now())
 	tasks := make([]core.Task, n)
 	for i := range tasks {
