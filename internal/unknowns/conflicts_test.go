@@ -26,12 +26,6 @@ type starts struct {
 	more []string // what was wrong with a start
 }
 
-func (s *starts) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.of)
-}
-
 // runAll schedules n tasks and runs a scheduler until each has been started and is
 // finished in the database. check is asked about each start.
 func runAll(t *testing.T, p *place, store core.Store, n int, check func(*core.Job) error) *starts {
@@ -124,7 +118,7 @@ func TestR51AWriteConflictThatWasCommittedIsFoundByItsHolder(t *testing.T) {
 			}
 			n := p.proxy.Injected()[wireproxy.ErrorReply]
 			require.GreaterOrEqual(t, n, 2)
-			t.Attr("dueclaim.figure", fmt.Sprintf("write conflicts that were committed: %s, 50 tasks, %d of %d writes answered so, each handler ran once", c.name, n, writes))
+			t.Attr("dueclaim.figure", fmt.Sprintf("write conflicts that were committed, %s: 50 tasks, %d of %d writes answered so, each handler ran once", c.name, n, writes))
 		})
 	}
 }

@@ -145,7 +145,7 @@ func TestConcurrentCallsOverABreakingLineAreLinearizable(t *testing.T) {
 				assert.NotZero(t, n, "%s was never injected", cut)
 				kinds = append(kinds, fmt.Sprintf("%s %d", cut, n))
 			}
-			t.Attr("dueclaim.figure", fmt.Sprintf("linearizable over a breaking line: %s, %d histories, %d exchanges; %s",
+			t.Attr("dueclaim.figure", fmt.Sprintf("linearizable over a breaking line, %s: %d histories, %d exchanges; %s",
 				c.name, histories(), p.proxy.Exchanges(), strings.Join(kinds, ", ")))
 		})
 	}
@@ -180,5 +180,5 @@ func TestConcurrentCallsThatGetLostBeforeSQLiteAreLinearizable(t *testing.T) {
 	for _, kind := range []conformance.Fault{conformance.FaultFail, conformance.FaultLose, conformance.FaultDelay} {
 		assert.NotZero(t, injected[kind], "%s was never injected", kind)
 	}
-	t.Attr("dueclaim.figure", fmt.Sprintf("linearizable with lost calls and answers: sqlite, %d histories; injected %v", histories(), injected))
+	t.Attr("dueclaim.figure", fmt.Sprintf("linearizable with lost calls and answers, sqlite: %d histories; injected %v", histories(), injected))
 }
