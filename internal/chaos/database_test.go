@@ -25,12 +25,12 @@ func TestNothingThatHappensToTheDatabaseUndoesWhatItAcknowledged(t *testing.T) {
 		r := begin(t, b, 4)
 		require.True(t, poll(30*time.Second, func() bool { return len(r.ledger.latest(2*storm)) == 2*storm }))
 		r.perform([]step{
-			{kind: "kill -9", count: fleet.Rounds(2, 20), least: 500 * time.Millisecond, do: d.restart},
-			{kind: "connection kill", count: fleet.Rounds(15, 300), least: 20 * time.Millisecond, do: func(t *testing.T) int { return d.killConnection(t, r.rng) }},
+			{kind: "kill -9", count: fleet.Rounds(1, 20), least: 500 * time.Millisecond, do: d.restart},
+			{kind: "connection kill", count: fleet.Rounds(10, 300), least: 20 * time.Millisecond, do: func(t *testing.T) int { return d.killConnection(t, r.rng) }},
 			{kind: "read-only", count: fleet.Rounds(1, 10), least: 300 * time.Millisecond, do: d.readOnly},
-			{kind: "deadlock", count: fleet.Rounds(5, 100), least: 20 * time.Millisecond, do: func(t *testing.T) int { return d.storm(t, r, storm) }},
+			{kind: "deadlock", count: fleet.Rounds(3, 100), least: 20 * time.Millisecond, do: func(t *testing.T) int { return d.storm(t, r, storm) }},
 		})
-		assert.GreaterOrEqual(t, r.faults["deadlock"], fleet.Rounds(50, 2000)*8/10, "conflicts: some of a storm's pairs are spared, by a victim in between")
+		assert.GreaterOrEqual(t, r.faults["deadlock"], fleet.Rounds(60, 2000)*8/10, "conflicts: some of a storm's pairs are spared, by a victim in between")
 		r.report(p.Store+" spoilt", r.end())
 	})
 }

@@ -6,5 +6,5 @@
 // can be, by DUECLAIM_CHAOS_SEED. It reports the operations, the faults injected of
 // each kind (a run that injected none of a kind that it lists fails), how unknown
 // outcomes turned out, take-overs, overlaps and lateness. With DUECLAIM_STRESS the
-// counts are those that docs/reliability.md tells of, else a small share of them.
+// counts are the full ones, else a small share of them.
 package chaos

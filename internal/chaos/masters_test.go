@@ -124,12 +124,12 @@ func (m *masters) info(t *testing.T, section, name string) (n int) {
 func (m *masters) promote(t *testing.T) int {
 	ctx, old, next := t.Context(), m.admin[m.now], m.admin[1-m.now]
 	host, port, _ := strings.Cut(m.servers[m.now].Addr(), ":")
-	require.NoError(t, next.SlaveOf(ctx, host, port).Err())
+	require.NoError(t, next.ReplicaOf(ctx, host, port).Err())
 	require.True(t, poll(20*time.Second, func() bool {
 		text, err := next.Info(ctx, "replication").Result()
 		return err == nil && strings.Contains(text, "master_link_status:up")
 	}), "the replica is in step")
-	require.NoError(t, next.SlaveOf(ctx, "NO", "ONE").Err())
+	require.NoError(t, next.ReplicaOf(ctx, "NO", "ONE").Err())
 	time.Sleep(500 * time.Millisecond)
 	m.forwarder.change(m.servers[1-m.now].Addr())
 	had, err := old.ZRange(ctx, dueKey, 0, -1).Result()

@@ -22,10 +22,10 @@ import (
 func TestALongSnapshotOnPostgresHardlySlowsClaims(t *testing.T) {
 	t.Parallel()
 	t.Attr("dueclaim.backend", "store:postgres (pgx)")
-	cycles, measured := fleet.Rounds(4_000, 50_000), fleet.Rounds(1_000, 4_000)
+	cycles, measured := fleet.Rounds(2_000, 50_000), fleet.Rounds(500, 4_000)
 	b := fleet.BenchAt(t, fleet.Place{Store: fleet.Postgres, DSN: databaseOf(t, fleet.Postgres)})
 	c := cycler{t: t, store: b.Store}
-	c.run(500) // opens connections
+	c.run(200) // opens connections
 	before := c.run(measured)
 
 	tx, err := b.DB.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
