@@ -24,7 +24,6 @@ type run struct {
 	cause             error     // why its ctx was cancelled, as seen at its end
 	lateness          time.Duration
 	overlapped        bool // another run of the id was under way when it began
-	cancelledBefore   time.Duration
 	failuresAsOfStart int
 }
 

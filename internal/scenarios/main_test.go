@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -54,6 +55,19 @@ func rounds(few, many int) int {
 func scale(short, whole time.Duration) time.Duration {
 	return time.Duration(rounds(int(short), int(whole)))
 }
+
+// crowd is how many times more processes want to run than a busy run of all tests
+// has, on Linux; at least 1.
+func crowd() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	var load float64
+	_, _ = fmt.Sscan(string(text), &load)
+	return max(1, load/float64(4*runtime.NumCPU()))
+}
+
+// bound is d, or more on a machine that has more to run than it can: what is
+// late there says nothing.
+func bound(d time.Duration) time.Duration { return time.Duration(float64(d) * crowd()) }
 
 // until polls a condition.
 func until(t *testing.T, patience time.Duration, what string, ok func() bool) {

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -110,18 +109,6 @@ func (h *hooked) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]co
 		err = h.afterCancel()
 	}
 	return fates, err
-}
-
-// cut is a path to a database that can be cut: calls then hang until their
-// contexts are done, as behind a firewall that drops packets.
-type cut struct{ on atomic.Bool }
-
-func (c *cut) pass(ctx context.Context) error {
-	if !c.on.Load() {
-		return nil
-	}
-	<-ctx.Done()
-	return ctx.Err()
 }
 
 // slowIndex takes a while for each call, as a far one does, and hides whether it
