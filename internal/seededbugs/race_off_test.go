@@ -1,0 +1,5 @@
+//go:build !race
+
+package seededbugs
+
+var buildFlags []string
