@@ -45,7 +45,9 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
 	var rows []Entry
 	full := true
-	for page, after := 0, (Entry{}); full && page < sweepPages && len(rows) < sweepPage/2; page++ {
+	after, ended := e.sweepFrom(now)
+	defer ended()
+	for page := 0; full && page < sweepPages && len(rows) < sweepPage/2; page++ {
 		more, err := e.waiting(ctx, after, before, sweepPage)
 		if err != nil {
 			return false, err
@@ -81,6 +83,32 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	}
 	e.addToIndex(rows)
 	return failed && full, nil
+}
+
+// Bounds of what near sweeps cost where the rows' beginnings are slow to read.
+const (
+	slowSweep  = 20 * time.Millisecond
+	sweepShare = 20               // of the time, one part at most goes into sweeps from the start
+	sweepGap   = 10 * time.Second // between two of those, at most
+	recent     = time.Minute      // what the others look at
+)
+
+// sweepFrom returns where a near sweep begins: at the start of time, or, for a
+// while after one that was slow, a minute ago. Where a database can't clean up
+// behind what was done long ago (an old snapshot is open), each reading from the
+// start walks over all of it. ended is to be called after the sweep.
+//
+// See https://github.com/riverqueue/river/issues/59.
+func (e *engine) sweepFrom(now time.Time) (after Entry, ended func()) {
+	began := e.clock.mono()
+	if began < e.wholeSweep {
+		return Entry{Due: CeilMilli(now.Add(-recent))}, func() {}
+	}
+	return Entry{}, func() {
+		if took := e.clock.mono() - began; took > slowSweep {
+			e.wholeSweep = e.clock.mono() + min(sweepShare*took, sweepGap)
+		}
+	}
 }
 
 // inFlight is how long after its due time a row that still looks unclaimed is

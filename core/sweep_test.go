@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,4 +84,43 @@ func TestTasksScheduledElsewhereDontCauseReadingAfterReading(t *testing.T) {
 		assert.Less(t, n, 300+15*21, "pages in five minutes")
 		require.NoError(t, stop())
 	})
+}
+
+// https://github.com/riverqueue/river/issues/59: an old snapshot keeps a database
+// from cleaning up, and each reading from the start walks over all that was done.
+func TestSweepsThatAreSlowFromTheStartMostlyBeginAMinuteAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		store := &slowStart{Store: p.store}
+		idx := &lossyIndex{TimeIndex: p.idx}
+		idx.swallow.Store(true)
+		r := &recorder{}
+		stop := running(t, newScheduler(t, idx, store, r, core.Options{HorizonSweep: time.Hour}))
+		old := time.Now().Add(-time.Hour)
+		time.Sleep(time.Minute)
+		whole := store.whole.Load()
+		require.NoError(t, p.store.Insert(t.Context(), core.Call{ID: "a", Now: time.Now()}, []core.Task{{ID: "recent", Due: core.CeilMilli(time.Now())}}))
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, 1, r.get("recent"), "what is due now is found as ever")
+		require.NoError(t, p.store.Insert(t.Context(), core.Call{ID: "b", Now: time.Now()}, []core.Task{{ID: "old", Due: core.CeilMilli(old)}}))
+		time.Sleep(14 * time.Second)
+		assert.Equal(t, 1, r.get("old"), "what is older is found too, later")
+		assert.LessOrEqual(t, whole, int64(10), "readings from the start in a minute, of half a second each")
+		assert.Greater(t, whole, int64(3))
+		require.NoError(t, stop())
+	})
+}
+
+// slowStart takes half a second for what it reads from the start of time.
+type slowStart struct {
+	core.Store
+	whole atomic.Int64
+}
+
+func (s *slowStart) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	if after.Due.IsZero() {
+		s.whole.Add(1)
+		time.Sleep(500 * time.Millisecond)
+	}
+	return s.Store.Waiting(ctx, now, after, before, limit)
 }
