@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -15,6 +17,9 @@ type nothing struct{}
 type gatedStore struct {
 	g     *gate
 	inner core.Store
+
+	mu    sync.Mutex
+	asked map[string]string // the holder of each claim of unknown outcome, by what else it said
 }
 
 func (s *gatedStore) do(ctx context.Context, op string, effect func(context.Context) error) error {
@@ -24,7 +29,23 @@ func (s *gatedStore) do(ctx context.Context, op string, effect func(context.Cont
 
 func (s *gatedStore) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	ids = slices.Clone(ids)
-	return through(ctx, s.g, toStore, "claim", func(ctx context.Context) ([]core.Claimed, error) { return s.inner.Claim(ctx, ids, lease) })
+	got, err := through(ctx, s.g, toStore, "claim", func(ctx context.Context) ([]core.Claimed, error) { return s.inner.Claim(ctx, ids, lease) })
+	s.sameHolder(ids, lease, err)
+	return got, err
+}
+
+// sameHolder judges a repeat: under another holder than the first try's it would not
+// find what that one was granted.
+func (s *gatedStore) sameHolder(ids []core.ID, lease core.Lease, err error) {
+	call := fmt.Sprint(ids, lease.Now.UnixMilli(), lease.DueBy.UnixMilli(), lease.Until.UnixMilli())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, again := s.asked[call]; again && first != lease.Holder {
+		s.g.w.fail(ids[0], "the claim of %s was repeated as %s", first, lease.Holder)
+	}
+	if delete(s.asked, call); err != nil {
+		s.asked[call] = lease.Holder
+	}
 }
 
 func (s *gatedStore) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
@@ -151,7 +172,7 @@ func (w *world) parts(g *gate) (core.TimeIndex, core.Store) {
 		index = takingIndex{gated, taker}
 	}
 	inner := conformanceStore(w)
-	store := &gatedStore{g: g, inner: inner}
+	store := &gatedStore{g: g, inner: inner, asked: map[string]string{}}
 	if clock, ok := inner.(core.TimeSource); ok {
 		return index, clockedStore{store, clock}
 	}
