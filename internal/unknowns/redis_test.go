@@ -25,33 +25,34 @@ var beforeEach = []core.Entry{{ID: "a", Due: at(10)}, {ID: "b", Due: at(20)}, {I
 type step struct {
 	name string
 	do   func(ctx context.Context, idx *redisindex.Index) error
+	left map[core.ID]int // what a single execution leaves, in ms after base
 }
 
 var steps = []step{
 	{"add", func(ctx context.Context, idx *redisindex.Index) error {
 		return idx.Add(ctx, []core.Entry{{ID: "new", Due: at(5)}, {ID: "a", Due: at(11)}, {ID: "d", Due: at(40)}})
-	}},
+	}, map[core.ID]int{"new": 5, "a": 10, "b": 20, "c": 30, "d": 40}},
 	{"add missing", func(ctx context.Context, idx *redisindex.Index) error {
 		return idx.AddMissing(ctx, []core.Entry{{ID: "new", Due: at(5)}, {ID: "a", Due: at(1)}})
-	}},
+	}, map[core.ID]int{"new": 5, "a": 10, "b": 20, "c": 30, "d": 9_000}},
 	// To where a further move would find it, if moves added up.
 	{"move", func(ctx context.Context, idx *redisindex.Index) error {
 		return idx.Move(ctx, []core.Move{{ID: "a", From: at(10), To: at(20)}, {ID: "b", From: at(20), To: at(30)}, {ID: "c", From: at(1), To: at(2)}})
-	}},
+	}, map[core.ID]int{"a": 20, "b": 30, "c": 30, "d": 9_000}},
 	{"remove", func(ctx context.Context, idx *redisindex.Index) error {
 		return idx.Remove(ctx, []core.Entry{{ID: "a", Due: at(10)}, {ID: "b", Due: at(21)}})
-	}},
+	}, map[core.ID]int{"b": 20, "c": 30, "d": 9_000}},
 	{"due", func(ctx context.Context, idx *redisindex.Index) error {
 		got, err := idx.Due(ctx, at(20), 10)
 		if err == nil && (len(got) != 2 || got[0].ID != "a" || got[1].ID != "b") {
 			return fmt.Errorf("%w: due are %v", errWrong, got)
 		}
 		return err
-	}},
+	}, map[core.ID]int{"a": 10, "b": 20, "c": 30, "d": 9_000}},
 	{"take", func(ctx context.Context, idx *redisindex.Index) error {
 		_, _, err := idx.Take(ctx, at(20), at(5_000), 1)
 		return err
-	}},
+	}, map[core.ID]int{"a": 5_000, "b": 20, "c": 30, "d": 9_000}},
 }
 
 var errWrong = fmt.Errorf("a wrong answer")
@@ -137,6 +138,11 @@ func loseThrice(t *testing.T, p redisPlace, s step, cut wireproxy.Cut, queue str
 	require.NoError(t, direct.Add(t.Context(), beforeEach))
 	require.NoError(t, twin.Add(t.Context(), beforeEach))
 	require.NoError(t, s.do(t.Context(), twin))
+	left := map[core.ID]time.Time{}
+	for id, ms := range s.left {
+		left[id] = at(ms)
+	}
+	require.Equal(t, left, content(t, twin), "executed once")
 	_, err := idx.Due(t.Context(), at(0), 1)
 	require.NoError(t, err, "a connection stands")
 
