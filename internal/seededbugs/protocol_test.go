@@ -69,5 +69,13 @@ func protocolBugs() []bug {
 			new:  `case r.CallID == call.ID && !r.Status.Live():`,
 			by:   []check{onMemory, cutCalls},
 		},
+		{
+			name: "repeated-insert-runs-again",
+			harm: "a task that is done runs a second time, because the answer to its scheduling got lost",
+			file: "claim/memory_calls.go",
+			old:  `if old.Status.Live() || old.CallID == call.ID {`,
+			new:  `if old.Status.Live() {`,
+			by:   []check{onMemory, simulated},
+		},
 	}
 }

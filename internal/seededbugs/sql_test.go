@@ -98,11 +98,11 @@ UPDATE {table} AS t
 func sqliteBugs() []bug {
 	return []bug{
 		{
-			name: "sqlite-repeated-insert-runs-again",
-			harm: "a task that is done runs a second time, because the answer to its scheduling got lost",
-			file: "sqliteclaim/insert.go",
-			old:  `WHERE status IN ('done', 'dead', 'cancelled') AND call_id <> excluded.call_id`,
-			new:  `WHERE status IN ('done', 'dead', 'cancelled')`,
+			name: "sqlite-claim-compares-with-the-wrong-end",
+			harm: "leases are taken over while they last",
+			file: "sqliteclaim/claim.go",
+			old:  `lease_until < ?6 AND holder <> ?3`,
+			new:  `lease_until < max(?4, ?6) AND holder <> ?3`,
 			by:   []check{onSQLite, lostCallsOfSQLite},
 		},
 		{
