@@ -31,10 +31,10 @@ type Health struct {
 // ErrNotReady is what Ready returns, with the reason.
 var ErrNotReady = errors.New("not ready")
 
-// Ready returns nil while tasks can be run, for a readiness probe: Run is at work
-// and the claim store answers. An index that fails is no reason: sweeps go on
-// without it, as Index and Sweep say. Its error wraps ErrNotReady and the newest
-// failure.
+// Ready returns nil while tasks can be run, for a readiness probe: Run is at work,
+// the claim store has answered a first near sweep, and it still answers. An index
+// that fails is no reason: sweeps go on without it, as Index and Sweep say. Its error
+// wraps ErrNotReady and the newest failure.
 func (h Health) Ready() error {
 	switch {
 	case !h.Running:
@@ -42,6 +42,8 @@ func (h Health) Ready() error {
 	case !h.Store.OK:
 		return fmt.Errorf("dueclaim: %w: the claim store is failing since %s: %w",
 			ErrNotReady, h.Store.Since.UTC().Format(time.RFC3339), h.Store.Err)
+	case h.Swept.IsZero():
+		return fmt.Errorf("dueclaim: %w: the claim store has not answered yet", ErrNotReady)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package core
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // SetupChecker is an optional capability of a TimeIndex or a Claimer: to say at
 // the start what in its backend's set-up endangers what dueclaim promises. Run asks
@@ -12,31 +15,34 @@ type SetupChecker interface {
 	CheckSetup(ctx context.Context) (warnings []string, err error)
 }
 
-// checkSetup asks both parts, as often as it takes, and logs what they say.
+// checkSetup asks both parts side by side, each as often as it takes, and logs what
+// they say: an index that is away for good keeps nobody from the store's warnings.
 func (e *engine) checkSetup(ctx context.Context) {
-	for _, part := range []struct {
-		name string
-		any  any
-	}{{"index", e.idx}, {"store", e.store}} {
-		c, ok := part.any.(SetupChecker)
-		if !ok {
-			continue
-		}
+	var both sync.WaitGroup
+	defer both.Wait()
+	if c, ok := e.idx.(SetupChecker); ok {
+		both.Go(func() { e.checkPart(ctx, "index", c) })
+	}
+	if c, ok := e.store.(SetupChecker); ok {
+		both.Go(func() { e.checkPart(ctx, "store", c) })
+	}
+}
+
+func (e *engine) checkPart(ctx context.Context, name string, c SetupChecker) {
+	down := backoff{least: e.opt.Poll, most: setupPause}
+	for ctx.Err() == nil {
 		var warnings []string
-		down := backoff{least: e.opt.Poll, most: setupPause}
-		for ctx.Err() == nil {
-			err := e.call.once(ctx, func(ctx context.Context) (err error) {
-				warnings, err = c.CheckSetup(ctx)
-				return err
-			})
-			if err == nil {
-				break
+		err := e.call.once(ctx, func(ctx context.Context) (err error) {
+			warnings, err = c.CheckSetup(ctx)
+			return err
+		})
+		if err == nil {
+			for _, w := range warnings {
+				e.log.Warn("dueclaim: "+name+": set-up", "warning", w)
 			}
-			e.log.Debug("dueclaim: the "+part.name+"'s set-up can't be checked yet", "err", err)
-			await(ctx, nil, down.failed())
+			return
 		}
-		for _, w := range warnings {
-			e.log.Warn("dueclaim: "+part.name+": set-up", "warning", w)
-		}
+		e.log.Debug("dueclaim: the "+name+"'s set-up can't be checked yet", "err", err)
+		await(ctx, nil, down.failed())
 	}
 }

@@ -46,7 +46,7 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	var rows []Entry
 	full := true
 	after, ended := e.sweepFrom(now)
-	defer ended()
+	defer func() { ended(busy) }()
 	for page := 0; full && page < sweepPages && len(rows) < sweepPage/2; page++ {
 		more, err := e.waiting(ctx, after, before, sweepPage)
 		if err != nil {
@@ -96,16 +96,17 @@ const (
 // sweepFrom returns where a near sweep begins: at the start of time, or, for a
 // while after one that was slow, a minute ago. Where a database can't clean up
 // behind what was done long ago (an old snapshot is open), each reading from the
-// start walks over all of it. ended is to be called after the sweep.
+// start walks over all of it. ended is to be called after the sweep; busy: it found a
+// backlog that only sweeps can serve, so that the next one is to begin there too.
 //
 // See https://github.com/riverqueue/river/issues/59.
-func (e *engine) sweepFrom(now time.Time) (after Entry, ended func()) {
+func (e *engine) sweepFrom(now time.Time) (after Entry, ended func(busy bool)) {
 	began := e.clock.mono()
 	if began < e.wholeSweep {
-		return Entry{Due: CeilMilli(now.Add(-recent))}, func() {}
+		return Entry{Due: CeilMilli(now.Add(-recent))}, func(bool) {}
 	}
-	return Entry{}, func() {
-		if took := e.clock.mono() - began; took > slowSweep {
+	return Entry{}, func(busy bool) {
+		if took := e.clock.mono() - began; took > slowSweep && !busy {
 			e.wholeSweep = e.clock.mono() + min(sweepShare*took, sweepGap)
 		}
 	}
@@ -157,7 +158,8 @@ func (e *engine) takeOverdue(n int) []ID {
 // horizonSweep pages through all waiting rows within the horizon and adds them to
 // the index, at once and again and again, until ctx is done: start-up load,
 // repair and, when the index has lost entries, rebuild. What it says that it has
-// lost is put back at once, also when it says so during a sweep.
+// lost is put back at once, also when it says so during a sweep; where it says so
+// again and again, such as two servers behind one address, the pauses grow.
 func (e *engine) horizonSweep(ctx context.Context) {
 	// From the end of a sweep to a rebuild. It doubles while rebuilds follow each
 	// other: what looks lost may be what others schedule at short notice without
@@ -165,8 +167,10 @@ func (e *engine) horizonSweep(ctx context.Context) {
 	least, most := min(3*time.Second, e.opt.HorizonSweep/2), e.opt.HorizonSweep/2
 	gap := least
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
+	storm := lossStorm{calm: min(e.opt.HorizonSweep, time.Minute), pause: backoff{least: least, most: min(most, time.Minute)}}
 	for ctx.Err() == nil {
 		err := e.sweepHorizon(ctx)
+		storm.read(e.clock.mono())
 		if ctx.Err() == nil {
 			e.health.sweep("horizon", err)
 		}
@@ -176,11 +180,13 @@ func (e *engine) horizonSweep(ctx context.Context) {
 		}
 		down.ok()
 		if await(ctx, e.lost, gap) {
+			await(ctx, nil, storm.loss(e.clock.mono()))
 			continue
 		}
 		timer := time.NewTimer(e.opt.HorizonSweep - gap)
 		select {
 		case <-e.lost:
+			await(ctx, nil, storm.loss(e.clock.mono()))
 		case <-e.rebuild:
 			gap = min(2*gap, most)
 		case <-timer.C:
