@@ -45,8 +45,9 @@ const (
 //
 // The result is a core.Taker and a core.Restorer where both parts are. It is a
 // core.Watcher, whose Watch also looks after the primary: without it, as in a
-// process that only produces, a call now and then tries. Such a process is
-// as well off with the primary alone, since other processes' sweeps find its tasks.
+// process that only produces, a call now and then tries. Give such a process the
+// primary alone: other processes' sweeps find its tasks, while here they would stay in
+// the backup, more and more of them, until the primary is back.
 // The error is core.ErrInvalid, where a part is nil.
 func Failover(primary, backup core.TimeIndex) (core.TimeIndex, error) {
 	if primary == nil || backup == nil {
@@ -70,14 +71,19 @@ type failover struct {
 	backAt   time.Time // the last return
 	triedAt  time.Time
 	wait     time.Duration
-	leftover bool // the backup may have entries
+	leftover bool   // the backup may have entries
+	told     string // the primary's own generation, as it last said
 }
 
 // call makes a call on the part that is at work. It tells whether that was the
 // primary, and it failed: then all that follows goes to the backup.
 func (f *failover) call(ctx context.Context, do func(context.Context, core.TimeIndex) error) (failed bool, err error) {
+	if err := ctx.Err(); err != nil { // says nothing about any part
+		return false, fmt.Errorf("index: failover: %w", err)
+	}
 	primary, try, turn := f.route()
 	if !primary {
+		defer f.usedBackup()
 		return false, do(ctx, f.backup)
 	}
 	err = do(ctx, f.primary)
@@ -99,7 +105,16 @@ func (f *failover) write(ctx context.Context, do func(context.Context, core.Time
 	}
 	ctx, cancel := own(ctx)
 	defer cancel()
+	defer f.usedBackup()
 	return do(ctx, f.backup)
+}
+
+// usedBackup notes the end of a call on the backup. It may have begun before the
+// return to the primary, and put something there that nobody has brought back.
+func (f *failover) usedBackup() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leftover = true
 }
 
 // own returns a ctx for a call that the caller's time has run out for.

@@ -30,16 +30,24 @@ func (f *failover) Generation(ctx context.Context) (string, error) {
 	if away {
 		return fmt.Sprintf("backup %d", turn), fmt.Errorf("%w since %s: %w", ErrOnBackup, since.UTC().Format(time.RFC3339), cause)
 	}
-	var own string
-	if d, ok := f.primary.(core.Detector); ok {
-		var err error
-		if own, err = d.Generation(ctx); own == "" {
-			// Not told: the same as before, or not allowed to tell. A primary that is
-			// gone is found out by the calls that matter.
-			return "", err
-		}
+	d, ok := f.primary.(core.Detector)
+	if !ok {
+		return fmt.Sprintf("primary %d", turn), nil
 	}
-	return fmt.Sprintf("primary %d %s", turn, own), nil
+	own, err := d.Generation(ctx)
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("index: failover: generation: %w", errors.Join(ctx.Err(), err))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if own == "" {
+		// Not told: the same as before, or not allowed to tell. There is a name all the
+		// same, or the next switch would be none for who has never seen one. A primary
+		// that is gone is found out by the calls that matter.
+		own = f.told
+	}
+	f.told = own
+	return fmt.Sprintf("primary %d %s", turn, own), err
 }
 
 // CheckSetup implements [core.SetupChecker]: both parts' warnings.

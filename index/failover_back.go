@@ -39,16 +39,19 @@ func (f *failover) Watch(ctx context.Context, notify func()) error {
 	}
 }
 
-// watch watches one part, again where it can't go on. That may be the first sign
-// of a primary that is gone.
+// watch watches one part, again where it can't go on or ends by itself. An error may
+// be the first sign of a primary that is gone.
 func (f *failover) watch(ctx context.Context, w core.Watcher, notify func()) {
 	for ctx.Err() == nil {
-		if err := w.Watch(ctx, notify); err == nil || ctx.Err() != nil {
+		err := w.Watch(ctx, notify)
+		if ctx.Err() != nil {
 			return
 		}
-		select {
-		case f.suspect <- struct{}{}:
-		default:
+		if err != nil {
+			select {
+			case f.suspect <- struct{}{}:
+			default:
+			}
 		}
 		pause := time.NewTimer(leastWait)
 		select {
@@ -103,7 +106,8 @@ func (f *failover) tryReturn(ctx context.Context) bool {
 
 // bringBack brings entries of the backup to the primary, soonest first, and makes
 // the primary the one at work once it has taken the first of them: one that can
-// only be read doesn't. pages says how many pages at most, 0 all.
+// only be read doesn't. pages says how many pages at most, 0 all. It ends where the
+// primary fails meanwhile, whoever finds that out: the next try has its time.
 func (f *failover) bringBack(ctx context.Context, pages int) bool {
 	if !f.returning.TryLock() {
 		return false // somebody does
@@ -112,25 +116,39 @@ func (f *failover) bringBack(ctx context.Context, pages int) bool {
 	for n := 1; ; n++ {
 		f.mu.Lock()
 		turn := f.switches
+		if n > 1 && f.away {
+			f.mu.Unlock()
+			return false
+		}
+		f.leftover = false // before the look: a call on the backup that ends later says so
 		f.mu.Unlock()
-		page, err := f.backup.Due(ctx, lastDue, pageSize)
-		if err != nil {
-			return false
-		}
-		if err := f.bring(ctx, page); err != nil {
-			if isFailure(ctx, err) {
-				f.fail(turn, err)
-			}
-			return false
-		}
+		left, err := f.bringPage(ctx, turn)
 		f.mu.Lock()
-		f.goBack()
-		f.leftover = len(page) > 0
+		back := err == nil && turn == f.switches
+		if back {
+			f.goBack()
+		}
+		f.leftover = f.leftover || left || !back
 		f.mu.Unlock()
-		if len(page) == 0 || n == pages {
-			return true
+		if !back || !left || n == pages {
+			return back
 		}
 	}
+}
+
+// bringPage brings a page. It tells whether there may be more.
+func (f *failover) bringPage(ctx context.Context, turn int) (more bool, err error) {
+	page, err := f.backup.Due(ctx, lastDue, pageSize)
+	if err != nil {
+		return true, err
+	}
+	if err := f.bring(ctx, page); err != nil {
+		if isFailure(ctx, err) {
+			f.fail(turn, err)
+		}
+		return true, err
+	}
+	return len(page) > 0, nil
 }
 
 // bring moves a page. The earlier due time stays: a claim in vain at worst.
