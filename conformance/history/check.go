@@ -91,6 +91,9 @@ var rapidFlags sync.Mutex
 func search(t *testing.T, seed uint64, o Options, play func(*record)) *failure {
 	rapidFlags.Lock()
 	defer rapidFlags.Unlock()
+	if f := flag.Lookup("rapid.shrinktime"); o.shrink == 0 && f.Value.String() != f.DefValue {
+		o.shrink, _ = time.ParseDuration(f.Value.String()) // somebody asks for it: then that is all
+	}
 	histories, steps := o.histories(false), o.steps()
 	if testing.Short() { // rapid would play fewer still
 		histories, steps = histories*5, steps*2
