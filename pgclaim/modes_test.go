@@ -121,8 +121,12 @@ func TestEveryStepWorksInEveryQueryExecMode(t *testing.T) {
 	})
 }
 
-func TestLargePayloadsComeBackInEveryMode(t *testing.T) {
-	eachMode(t, func(t *testing.T, d driver) {
+func TestLargePayloadsComeBack(t *testing.T) {
+	modes := allModes
+	if !stress() {
+		modes = binaryAndText
+	}
+	eachModeOf(t, modes, func(t *testing.T, d driver) {
 		s := d.migrated(t, Options{})
 		in := make([]core.Task, 3)
 		ids := make([]core.ID, len(in))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -44,6 +45,9 @@ var (
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 	}
+	// Values travel in one form or the other in all of them.
+	binaryAndText = []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol}
+
 	native   = driver{native: true, mode: pgx.QueryExecModeCacheStatement}
 	standard = driver{mode: pgx.QueryExecModeCacheStatement}
 )
@@ -90,10 +94,15 @@ func (d driver) migrated(t testing.TB, o Options) *Store {
 	return s
 }
 
+// stress says whether there is time for everything.
+func stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }
+
 // eachMode runs f in every query exec mode through both drivers.
-func eachMode(t *testing.T, f func(t *testing.T, d driver)) {
+func eachMode(t *testing.T, f func(t *testing.T, d driver)) { eachModeOf(t, allModes, f) }
+
+func eachModeOf(t *testing.T, modes []pgx.QueryExecMode, f func(t *testing.T, d driver)) {
 	for _, native := range []bool{true, false} {
-		for _, mode := range allModes {
+		for _, mode := range modes {
 			d := driver{native: native, mode: mode}
 			t.Run(d.name(), func(t *testing.T) {
 				t.Attr("dueclaim.backend", d.backend())
