@@ -36,6 +36,9 @@ var unshrunk = []string{"-rapid.shrinktime=1ms"}
 
 func (c check) shortened() check { c.args = unshrunk; return c }
 
+// slow is for a bug that makes a quick check slow.
+func (c check) slow() check { c.bare = false; return c }
+
 var (
 	simulated = check{kind: simulations, pkg: "internal/simulation", run: "^TestSimulation$", bare: true}
 	searched  = check{kind: searches, pkg: "internal/model", run: "^TestEveryOrderOfStepsWithOneTask$", bare: true}

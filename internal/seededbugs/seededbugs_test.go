@@ -110,18 +110,20 @@ func TestSeededBugsAreCaught(t *testing.T) {
 	t.Attr("dueclaim.figure", fmt.Sprintf("seeded bugs: %d of %d caught by two kinds of tests or more; by %s", s.caught, s.tried, strings.Join(kinds, ", ")))
 }
 
-// try puts in one bug and runs all of its checks.
+// try puts in one bug and runs its checks, the quickest first, until two kinds have
+// caught it; all of them where it was asked for by name.
 func (s *tally) try(t *testing.T, b bug) {
-	for _, c := range b.by {
-		o := s.control(t, c)
-		if o.missing != "" {
-			t.Skip(o.missing)
-		}
-		require.True(t, o.passed, "%s %s fails without any bug", c.pkg, c.run)
-	}
 	flag := b.overlay(t)
 	kinds := map[string]bool{}
 	for _, c := range b.by {
+		if len(kinds) >= 2 && os.Getenv("DUECLAIM_BUG") == "" {
+			break
+		}
+		right := s.control(t, c)
+		if right.missing != "" {
+			t.Skip(right.missing)
+		}
+		require.True(t, right.passed, "%s %s fails without any bug", c.pkg, c.run)
 		o := c.play(t, flag)
 		if len(o.caught) == 0 {
 			t.Logf("%s: NOT caught by %s %s (%.1f s):\n%s", b.name, c.pkg, c.run, o.took.Seconds(), end(o.output))

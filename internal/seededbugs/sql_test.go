@@ -40,7 +40,7 @@ func mysqlBugs() []bug {
 			file: "mysqlclaim/waiting.go",
 			old:  `lease_until < ").int(now.UnixMilli())`,
 			new:  `lease_until < ").int(0)`,
-			by:   []check{onMariaDB, scene("R1", "mariadb"), scene("R8", "mariadb")},
+			by:   []check{onMariaDB, scene("R1", "mariadb")},
 		},
 	}
 }
@@ -82,7 +82,7 @@ UPDATE {table} AS t
 			file: "pgclaim/sweep.go",
 			old:  `WHEN 'running' THEN t.lease_until < $5::bigint`,
 			new:  `WHEN 'running' THEN t.lease_until < $5::bigint AND false`,
-			by:   []check{onPgx, scene("R1", "postgres.*"), scene("R8", "postgres.*")},
+			by:   []check{onPgx, scene("R1", "postgres.*")},
 		},
 		{
 			name: "postgres-reused-id-starts-anew",
