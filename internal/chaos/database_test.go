@@ -23,7 +23,7 @@ func TestNothingThatHappensToTheDatabaseUndoesWhatItAcknowledged(t *testing.T) {
 		const storm = 20 // conflicts at a time
 		d, b := newDatabase(t, p.Store)
 		r := begin(t, b, 4)
-		require.True(t, poll(30*time.Second, func() bool { return len(r.ledger.latest(2*storm)) == 2*storm }))
+		require.True(t, fleet.Poll(30*time.Second, func() bool { return len(r.ledger.latest(2*storm)) == 2*storm }))
 		r.perform([]step{
 			{kind: "kill -9", count: fleet.Rounds(1, 20), least: 500 * time.Millisecond, do: d.restart},
 			{kind: "connection kill", count: fleet.Rounds(10, 300), least: 20 * time.Millisecond, do: func(t *testing.T) int { return d.killConnection(t, r.rng) }},

@@ -93,7 +93,7 @@ func newDatabase(t *testing.T, store string) (*database, *fleet.Bench) {
 func (d *database) exec(t *testing.T, statement string) {
 	t.Helper()
 	var err error
-	require.True(t, poll(30*time.Second, func() bool {
+	require.True(t, fleet.Poll(30*time.Second, func() bool {
 		_, err = d.admin.ExecContext(t.Context(), statement)
 		return err == nil
 	}), "%s: %v", statement, err)
@@ -109,7 +109,7 @@ func (d *database) restart(*testing.T) int {
 func (d *database) killConnection(t *testing.T, rng *rand.Rand) int {
 	t.Helper()
 	var numbers []string
-	require.True(t, poll(30*time.Second, func() bool {
+	require.True(t, fleet.Poll(30*time.Second, func() bool {
 		numbers = d.connections(t.Context())
 		return len(numbers) > 0
 	}), "somebody is connected")
@@ -151,12 +151,12 @@ func (d *database) readOnly(t *testing.T) int {
 		_, err := d.user.ExecContext(t.Context(), "UPDATE "+claim.DefaultTable+" SET crashes = crashes + 0 WHERE id = 'none'")
 		return code(err) == "1290" || code(err) == "25006"
 	}
-	require.True(t, poll(20*time.Second, refused), "writes are refused")
+	require.True(t, fleet.Poll(20*time.Second, refused), "writes are refused")
 	time.Sleep(1200 * time.Millisecond)
 	for _, statement := range d.say.thawed {
 		d.exec(t, statement)
 	}
-	require.True(t, poll(20*time.Second, func() bool { return !refused() }), "writes are accepted again")
+	require.True(t, fleet.Poll(20*time.Second, func() bool { return !refused() }), "writes are accepted again")
 	return 1
 }
 

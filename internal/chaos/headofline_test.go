@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
@@ -55,7 +55,7 @@ func TestDeadMembersAtTheHeadDontHoldUpLiveTasks(t *testing.T) {
 				kinds[kind]++
 				members[i] = z
 			}
-			require.NoError(t, b.Redis.ZAdd(t.Context(), dueKey, members...).Err())
+			require.NoError(t, b.Redis.ZAdd(t.Context(), fleet.DueKey, members...).Err())
 			put := time.Now()
 			prefix := fmt.Sprintf("live%d", round)
 			b.Schedule(t, prefix, "job", live, func(int) time.Time { return put })
@@ -66,23 +66,19 @@ func TestDeadMembersAtTheHeadDontHoldUpLiveTasks(t *testing.T) {
 			// and stand before nobody: they go at leisure. What was cancelled and not made
 			// due here stands an hour ahead until its time.
 			ahead := strconv.FormatInt(put.Add(30*time.Minute).UnixMilli(), 10)
-			left := func() int64 { return b.Redis.ZCount(t.Context(), dueKey, "0", ahead).Val() }
-			require.True(t, poll(60*time.Second, func() bool { return left() == 0 }), "%d dead members are left after 60 s", left())
+			left := func() int64 { return b.Redis.ZCount(t.Context(), fleet.DueKey, "0", ahead).Val() }
+			require.True(t, fleet.Poll(60*time.Second, func() bool { return left() == 0 }), "%d dead members are left after 60 s", left())
 			cleanest = max(cleanest, time.Since(put))
 		}
 		fleet.StopAll(t, workers)
 		fleet.CheckTokens(t, workers)
 		for _, e := range fleet.Said(workers, fleet.Started, "") {
-			require.True(t, has(e.ID, "live"), "%s ran", e.ID)
+			require.True(t, strings.HasPrefix(string(e.ID), "live"), "%s ran", e.ID)
 		}
 		assert.LessOrEqual(t, slowest, 5*time.Second, "lateness of the live tasks")
 		t.Attr("dueclaim.figure", fmt.Sprintf("head of line, %s: seed %d, %d × %d dead members before %d live tasks, which started at most %.0f ms late; all dead ones gone within %.1f s",
 			p.Name(), seed, fleet.Rounds(1, 5), dead, live, float64(slowest)/1e6, cleanest.Seconds()))
 		t.Logf("at most %v late, last %v; gone within %v, but for %d below zero; %s",
-			slowest, late, cleanest, b.Redis.ZCount(t.Context(), dueKey, "-inf", "(0").Val(), told(kinds))
+			slowest, late, cleanest, b.Redis.ZCount(t.Context(), fleet.DueKey, "-inf", "(0").Val(), told(kinds))
 	})
-}
-
-func has(id core.ID, prefix string) bool {
-	return len(id) > len(prefix) && string(id)[:len(prefix)] == prefix
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver"
 )
 
-// dueKey is the sorted set of the queue that the workers use.
-const dueKey = "dueclaim:{default}:due"
-
 // masters are two Redis servers, one of which the workers' address leads to.
 type masters struct {
 	forwarder *forwarder
@@ -40,20 +37,9 @@ func newMasters(t *testing.T) *masters {
 	return m
 }
 
-func databaseOf(t *testing.T, store string) string {
-	t.Helper()
-	switch store {
-	case fleet.MariaDB:
-		return testserver.MariaDB(t)
-	case fleet.MySQL:
-		return testserver.MySQL(t)
-	}
-	return testserver.Postgres(t)
-}
-
 // entries is how many the index has, -1 while it doesn't say.
 func (m *masters) entries() int {
-	n, err := m.admin[m.now].ZCard(context.Background(), dueKey).Result()
+	n, err := m.admin[m.now].ZCard(context.Background(), fleet.DueKey).Result()
 	if err != nil {
 		return -1
 	}
@@ -82,14 +68,16 @@ func (m *masters) pause(*testing.T) int {
 // evict makes the memory short until all keys were evicted, ours among them.
 func (m *masters) evict(t *testing.T) int {
 	r, ctx := m.admin[m.now], t.Context()
-	require.True(t, poll(20*time.Second, func() bool { return m.entries() > 0 }), "the index is filled")
+	require.True(t, fleet.Poll(20*time.Second, func() bool { return m.entries() > 0 }), "the index is filled")
 	for i := range 64 {
 		require.NoError(t, r.Set(ctx, fmt.Sprint("filler:", i), strings.Repeat("x", 32<<10), 0).Err())
 	}
 	before := m.info(t, "stats", "evicted_keys")
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "1000000").Err()) // less than the server itself takes
-	require.True(t, poll(10*time.Second, func() bool { return r.Exists(ctx, dueKey).Val() == 0 && m.info(t, "stats", "evicted_keys") > before }), "the key is evicted")
+	require.True(t, fleet.Poll(10*time.Second, func() bool {
+		return r.Exists(ctx, fleet.DueKey).Val() == 0 && m.info(t, "stats", "evicted_keys") > before
+	}), "the key is evicted")
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "0").Err())
 	return 1
 }
@@ -101,7 +89,7 @@ func (m *masters) outOfMemory(t *testing.T) int {
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "1000000").Err())
 	time.Sleep(time.Second)
-	require.True(t, poll(20*time.Second, func() bool { return m.info(t, "errorstats", "errorstat_OOM:count") > before }), "a write was refused")
+	require.True(t, fleet.Poll(20*time.Second, func() bool { return m.info(t, "errorstats", "errorstat_OOM:count") > before }), "a write was refused")
 	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "0").Err())
 	return 1
 }
@@ -125,17 +113,17 @@ func (m *masters) promote(t *testing.T) int {
 	ctx, old, next := t.Context(), m.admin[m.now], m.admin[1-m.now]
 	host, port, _ := strings.Cut(m.servers[m.now].Addr(), ":")
 	require.NoError(t, next.ReplicaOf(ctx, host, port).Err())
-	require.True(t, poll(20*time.Second, func() bool {
+	require.True(t, fleet.Poll(20*time.Second, func() bool {
 		text, err := next.Info(ctx, "replication").Result()
 		return err == nil && strings.Contains(text, "master_link_status:up")
 	}), "the replica is in step")
 	require.NoError(t, next.ReplicaOf(ctx, "NO", "ONE").Err())
 	time.Sleep(500 * time.Millisecond)
 	m.forwarder.change(m.servers[1-m.now].Addr())
-	had, err := old.ZRange(ctx, dueKey, 0, -1).Result()
+	had, err := old.ZRange(ctx, fleet.DueKey, 0, -1).Result()
 	require.NoError(t, err)
 	if len(had) > 0 {
-		has, err := next.ZMScore(ctx, dueKey, had...).Result()
+		has, err := next.ZMScore(ctx, fleet.DueKey, had...).Result()
 		require.NoError(t, err)
 		for _, score := range has {
 			if score == 0 {
@@ -156,7 +144,7 @@ func (m *masters) forgetScripts(t *testing.T) int {
 func (m *masters) killClient(t *testing.T, rng *rand.Rand) int {
 	r, ctx := m.admin[m.now], t.Context()
 	var ids []string
-	require.True(t, poll(20*time.Second, func() bool {
+	require.True(t, fleet.Poll(20*time.Second, func() bool {
 		ids = nil
 		for line := range strings.SplitSeq(r.ClientList(ctx).Val(), "\n") {
 			if id, rest, ok := strings.Cut(strings.TrimPrefix(line, "id="), " "); ok && !strings.Contains(rest, " name=chaos ") && !strings.Contains(rest, " flags=S ") {

@@ -15,7 +15,7 @@ func TestNothingThatHappensToRedisLosesATask(t *testing.T) {
 	t.Parallel()
 	fleet.OnEach(t, true, onRedis, func(t *testing.T, p fleet.Pair) {
 		m := newMasters(t)
-		b := fleet.BenchAt(t, fleet.Place{Store: p.Store, DSN: databaseOf(t, p.Store), Redis: "redis://" + m.forwarder.addr() + "/0"})
+		b := fleet.BenchAt(t, fleet.Place{Store: p.Store, DSN: fleet.Database(t, p.Store), Redis: "redis://" + m.forwarder.addr() + "/0"})
 		r := begin(t, b, 4)
 		r.perform([]step{
 			{kind: "restart empty", count: fleet.Rounds(2, 30), least: 300 * time.Millisecond, do: m.restart},
@@ -29,7 +29,7 @@ func TestNothingThatHappensToRedisLosesATask(t *testing.T) {
 		})
 		a := r.end()
 		// The far tasks, and nothing else, are in an index that was put right.
-		if !poll(30*time.Second, func() bool { n := m.entries(); return n >= 200 }) {
+		if !fleet.Poll(30*time.Second, func() bool { n := m.entries(); return n >= 200 }) {
 			t.Errorf("%d of 200 far tasks are in the index again", m.entries())
 		}
 		if fleet.Stress() {

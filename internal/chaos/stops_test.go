@@ -112,7 +112,7 @@ func (s *stops) once(n int, before time.Duration) bool {
 			tasks[i] = core.Task{ID: core.ID(fmt.Sprintf("%s-%d.%d.%d", s.kind, n, try, i)), Kind: s.kind, Due: time.Now().Add(time.Duration(i) * 30 * time.Millisecond)}
 		}
 		s.r.schedule(tasks)
-		if poll(3*time.Second, func() bool { return len(s.inHand()) > 0 }) {
+		if fleet.Poll(3*time.Second, func() bool { return len(s.inHand()) > 0 }) {
 			break
 		}
 	}
@@ -137,7 +137,7 @@ func (s *stops) once(n int, before time.Duration) bool {
 		}
 		return taken
 	}
-	all := poll(30*time.Second, func() bool { return len(elsewhere()) >= len(held) })
+	all := fleet.Poll(30*time.Second, func() bool { return len(elsewhere()) >= len(held) })
 	continued := time.Now()
 	if err := s.victim.Thaw(); err != nil {
 		t.Errorf("continue: %v", err)
@@ -158,7 +158,7 @@ func (s *stops) once(n int, before time.Duration) bool {
 		}
 		return answers
 	}
-	if !poll(30*time.Second, func() bool { return len(answered()) == len(held) }) {
+	if !fleet.Poll(30*time.Second, func() bool { return len(answered()) == len(held) }) {
 		t.Errorf("%s: %d of %d late completions were answered", s.kind, len(answered()), len(held))
 	}
 	for id, e := range answered() {
@@ -176,14 +176,4 @@ func (s *stops) once(n int, before time.Duration) bool {
 		}
 	}
 	return !t.Failed()
-}
-
-// poll waits for a condition of other processes, and says whether it came true.
-func poll(patience time.Duration, ok func() bool) bool {
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
 }

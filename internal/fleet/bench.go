@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/testserver"
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
 // Bench is a pair on which one test works: its place, and this process's own
@@ -23,78 +23,82 @@ type Bench struct {
 	Server   *testserver.Server // the private Redis, nil with a heap
 }
 
-// NewBench sets a pair up with a Redis of its own and a database of its own.
-func NewBench(t *testing.T, p Pair) *Bench {
+// NewBench sets a pair up with a database of its own and a Redis of its own, which
+// gets further arguments. Without such it keeps nothing on disk.
+func NewBench(t *testing.T, p Pair, redisArgs ...string) *Bench {
 	t.Helper()
-	at := Place{Store: p.Store}
-	switch p.Store {
-	case SQLite:
-		at.DSN = t.TempDir() + "/tasks.db"
-	case MariaDB:
-		at.DSN = testserver.MariaDB(t)
-	case MySQL:
-		at.DSN = testserver.MySQL(t)
-	case Postgres:
-		at.DSN = testserver.Postgres(t)
-	}
-	var server *testserver.Server
+	at := Place{Store: p.Store, DSN: Database(t, p.Store)}
+	var private *testserver.Server
 	if p.Index == Redis {
-		server = testserver.PrivateRedis(t)
-		at.Redis = server.URL()
+		private = testserver.Private(t, server.Redis, server.Options{Args: redisArgs})
+		at.Redis = private.URL()
 	}
 	b := BenchAt(t, at)
-	b.Server = server
+	b.Server = private
 	return b
+}
+
+// Database makes a fresh database for a store and says where it is.
+func Database(t *testing.T, store string) (dsn string) {
+	t.Helper()
+	switch store {
+	case SQLite:
+		return t.TempDir() + "/tasks.db"
+	case MariaDB:
+		return testserver.MariaDB(t)
+	case MySQL:
+		return testserver.MySQL(t)
+	case Postgres:
+		return testserver.Postgres(t)
+	}
+	require.FailNow(t, "no such store", store)
+	return ""
 }
 
 // BenchAt is NewBench on servers that the caller has.
 func BenchAt(t *testing.T, at Place) *Bench {
 	t.Helper()
-	p, err := Open(t.Context(), at)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Shut()) })
-	require.NoError(t, p.Store.Migrate(t.Context()))
-	b := &Bench{Parts: p, At: at}
-	b.Producer, err = core.NewProducer(p.Index, p.Store, core.ProducerOptions{Logger: slog.New(slog.DiscardHandler)})
+	b := &Bench{Parts: Connect(t, at), At: at}
+	require.NoError(t, b.Store.Migrate(t.Context()))
+	var err error
+	b.Producer, err = core.NewProducer(b.Index, b.Store, core.ProducerOptions{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return b
 }
 
-// Row is what the store's table says about a task, read beside the store.
-type Row struct {
-	Status            claim.Status
-	Token             int64
-	Attempts, Crashes int
-}
-
-// Rows reads the whole table.
-func (b *Bench) Rows(t *testing.T) map[core.ID]Row {
+// Connect opens what a Place names until the test ends.
+func Connect(t *testing.T, at Place) *Parts {
 	t.Helper()
-	rows, err := b.DB.QueryContext(t.Context(), "SELECT id, status, token, attempts, crashes FROM "+claim.DefaultTable)
+	p, err := Open(t.Context(), at)
 	require.NoError(t, err)
-	defer rows.Close()
-	all := map[core.ID]Row{}
-	for rows.Next() {
-		var id core.ID
-		var r Row
-		require.NoError(t, rows.Scan(&id, &r.Status, &r.Token, &r.Attempts, &r.Crashes))
-		all[id] = r
-	}
-	require.NoError(t, rows.Err())
-	return all
+	t.Cleanup(func() { require.NoError(t, p.Shut()) })
+	return p
 }
 
-// Schedule stores n tasks of a kind, the i-th due at due(i), under the ids
-// prefix-i.
+// Tasks are n of a kind, the i-th due at due(i), under the ids prefix-0000 and on.
+func Tasks(prefix, kind string, n int, due func(i int) time.Time) []core.Task {
+	tasks := make([]core.Task, n)
+	for i := range tasks {
+		tasks[i] = core.Task{ID: core.ID(fmt.Sprintf("%s-%04d", prefix, i)), Kind: kind, Due: due(i)}
+	}
+	return tasks
+}
+
+// IDs are the ids of tasks, in their order.
+func IDs(tasks []core.Task) []core.ID {
+	ids := make([]core.ID, len(tasks))
+	for i, task := range tasks {
+		ids[i] = task.ID
+	}
+	return ids
+}
+
+// Schedule stores Tasks and returns their ids.
 func (b *Bench) Schedule(t *testing.T, prefix, kind string, n int, due func(i int) time.Time) []core.ID {
 	t.Helper()
-	tasks, ids := make([]core.Task, n), make([]core.ID, n)
-	for i := range tasks {
-		ids[i] = core.ID(fmt.Sprintf("%s-%d", prefix, i))
-		tasks[i] = core.Task{ID: ids[i], Kind: kind, Due: due(i)}
-	}
+	tasks := Tasks(prefix, kind, n, due)
 	require.NoError(t, b.Producer.Schedule(t.Context(), tasks...))
-	return ids
+	return IDs(tasks)
 }
 
 // Has tells whether an id is of those that were scheduled under prefix.

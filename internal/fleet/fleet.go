@@ -63,8 +63,9 @@ func OnEach(t *testing.T, sideBySide bool, pairs []Pair, test func(t *testing.T,
 }
 
 // InTime measures up to three times: other programs on the machine can make one
-// measurement late, but not each. It says what every one gave.
-func InTime(t *testing.T, measure func(t *testing.T, try int) (summary string, ok bool)) {
+// measurement late, but not each. It logs what every one gave and returns what
+// the good one did.
+func InTime(t *testing.T, measure func(t *testing.T, try int) (summary string, ok bool)) string {
 	t.Helper()
 	const tries = 3
 	for try := 1; ; try++ {
@@ -72,7 +73,7 @@ func InTime(t *testing.T, measure func(t *testing.T, try int) (summary string, o
 		t.Logf("measured (%d), %s: %s", try, t.Name(), summary)
 		switch {
 		case ok:
-			return
+			return summary
 		case t.Failed(), try == tries:
 			t.Fatalf("out of bounds, %d times", try)
 		}
@@ -83,9 +84,17 @@ func InTime(t *testing.T, measure func(t *testing.T, try int) (summary string, o
 // own goroutine.
 func Until(t *testing.T, patience time.Duration, what string, ok func() bool) {
 	t.Helper()
+	if !Poll(patience, ok) {
+		t.Fatalf("not within %v: %s", patience, what)
+	}
+}
+
+// Poll is Until for other goroutines: it says whether the condition came true.
+func Poll(patience time.Duration, ok func() bool) bool {
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			return false
 		}
 	}
+	return true
 }

@@ -36,6 +36,9 @@ const (
 	Postgres = "postgres (pgx)"
 )
 
+// DueKey is the Redis key of the default queue's entries.
+const DueKey = "dueclaim:{default}:due"
+
 // Place says where a pair's data are; it goes to the worker processes.
 type Place struct {
 	Redis string // its URL; "": a heap of each process's own
@@ -49,15 +52,18 @@ type Place struct {
 type Parts struct {
 	Index core.TimeIndex
 	Store Migrator
-	DB    *sql.DB       // the store's, or one that shares its pool
-	Redis *redis.Client // nil with a heap
-	Rest  func()        // closes connections that aren't in use
+	Clock core.TimeSource // the store's, nil with SQLite
+	DB    *sql.DB         // the store's, or one that shares its pool
+	Pool  *pgxpool.Pool   // under DB, nil but with Postgres
+	Redis *redis.Client   // nil with a heap
+	Rest  func()          // closes connections that aren't in use
 	close []func() error
 }
 
-// Migrator is a store that makes its own table.
+// Migrator is a store with its own table and all that can be done with it.
 type Migrator interface {
 	core.Store
+	core.Purger
 	// Migrate creates or upgrades the table.
 	Migrate(ctx context.Context) error
 }
@@ -119,7 +125,8 @@ func (p *Parts) openMySQL(dsn string) error {
 	p.DB = sql.OpenDB(connector)
 	p.DB.SetMaxIdleConns(8)
 	p.close = append(p.close, p.DB.Close)
-	p.Store, err = mysqlclaim.New(p.DB, mysqlclaim.Options{})
+	s, err := mysqlclaim.New(p.DB, mysqlclaim.Options{})
+	p.Store, p.Clock = s, s
 	return err
 }
 
@@ -128,9 +135,10 @@ func (p *Parts) openPostgres(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	p.DB, p.Rest = stdlib.OpenDBFromPool(pool), pool.Reset
+	p.Pool, p.DB, p.Rest = pool, stdlib.OpenDBFromPool(pool), pool.Reset
 	p.close = append(p.close, p.DB.Close, func() error { pool.Close(); return nil })
-	p.Store, err = pgclaim.New(pool, pgclaim.Options{})
+	s, err := pgclaim.New(pool, pgclaim.Options{})
+	p.Store, p.Clock = s, s
 	return err
 }
 

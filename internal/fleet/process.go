@@ -25,9 +25,10 @@ type Process struct {
 	ended chan struct{} // closed when it is gone and all it said is in events
 	err   error         // how it ended
 
-	mu     sync.Mutex
-	events []Event
-	counts map[string]int // by what was said
+	mu        sync.Mutex
+	events    []Event
+	counts    map[string]int // by what was said
+	completed int
 }
 
 // Start starts a worker, which ends with the test at the latest, and returns when
@@ -43,7 +44,7 @@ func Start(t *testing.T, o Orders) *Process {
 		}
 	})
 	Until(t, 30*time.Second, "the worker is ready", func() bool { return p.Count(Ready) == 1 || p.Gone() })
-	require.False(t, p.Gone(), "the worker ended at once")
+	require.Equal(t, 1, p.Count(Ready), "the worker ended at once")
 	return p
 }
 
@@ -90,6 +91,9 @@ func (p *Process) listen(out io.Reader) {
 		p.mu.Lock()
 		p.events = append(p.events, e)
 		p.counts[e.What]++
+		if e.Completed() {
+			p.completed++
+		}
 		p.mu.Unlock()
 	}
 }
@@ -128,6 +132,13 @@ func (p *Process) Count(what string) int {
 	return p.counts[what]
 }
 
+// Completed is how many of its completions the store has accepted.
+func (p *Process) Completed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.completed
+}
+
 // Counts is how much it has said of each kind.
 func (p *Process) Counts() map[string]int {
 	p.mu.Lock()
@@ -163,6 +174,11 @@ func (p *Process) Finish(patience time.Duration) error {
 	if err := p.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
+	return p.wait(patience)
+}
+
+// wait waits for its end and returns the error of that.
+func (p *Process) wait(patience time.Duration) error {
 	select {
 	case <-p.ended:
 		return p.err
@@ -175,6 +191,13 @@ func (p *Process) Finish(patience time.Duration) error {
 func (p *Process) Stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.Finish(30*time.Second))
+}
+
+// Terminate is Stop by SIGTERM, as at a deploy.
+func (p *Process) Terminate(t *testing.T) {
+	t.Helper()
+	p.Signal(t, syscall.SIGTERM)
+	require.NoError(t, p.wait(30*time.Second))
 }
 
 // StopAll stops several workers, one after the other.

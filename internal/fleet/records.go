@@ -24,6 +24,11 @@ func SpreadOf(events []Event) Spread {
 	for i, e := range events {
 		values[i] = e.Lateness()
 	}
+	return Sum(values)
+}
+
+// Sum sums up other times than latenesses. It sorts them.
+func Sum(values []time.Duration) Spread {
 	slices.Sort(values)
 	s := Spread{N: len(values)}
 	if s.N > 0 {

@@ -26,7 +26,8 @@ func (r *reporter) say(e Event) {
 
 func (r *reporter) job(what string, job *core.Job, lost bool) {
 	r.say(Event{
-		What: what, ID: job.Grant.ID, Token: job.Grant.Token, Crashes: job.Crashes, Due: job.Task.Due.UnixMilli(), Lost: lost,
+		What: what, ID: job.Grant.ID, Token: job.Grant.Token, Attempt: job.Attempt, Crashes: job.Crashes, Failures: job.Failures(),
+		Due: job.Task.Due.UnixMilli(), Lost: lost,
 	})
 }
 

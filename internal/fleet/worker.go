@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -18,10 +20,12 @@ import (
 const workerRole = "DUECLAIM_FLEET_WORKER"
 
 // Orders are what a worker process reads from its standard input; it ends when
-// that is closed. Zero values are the scheduler's defaults.
+// that is closed, or by SIGTERM. Zero values are the scheduler's defaults.
 type Orders struct {
 	At           Place
+	Name         string
 	Slots        int
+	Ahead        time.Duration
 	Poll         time.Duration
 	Lease        time.Duration
 	NearSweep    time.Duration
@@ -35,6 +39,9 @@ type Orders struct {
 	Work map[string]time.Duration
 	// Ends has it say Returned when a handler returns, for an audit of overlaps.
 	Ends bool
+	// DieInClaim has it kill itself between index and store, with its first claim.
+	// Not on SQLite.
+	DieInClaim bool
 	// Quiet keeps the scheduler's log, of errors, from standard error.
 	Quiet bool
 }
@@ -44,14 +51,17 @@ const UntilCancelled time.Duration = -1
 
 // Event is one line of a worker's standard output.
 type Event struct {
-	What    string // one of the constants below
-	ID      core.ID
-	Token   int64
-	Crashes int
-	Due     int64 // ms since 1970
-	At      int64 // µs since 1970
-	Lost    bool  // Settled: refused with ErrLeaseLost; Cancelled: because of it
-	Text    string
+	What     string // one of the constants below
+	ID       core.ID
+	Token    int64
+	Attempt  int // as core.Job has it, like the next two
+	Crashes  int
+	Failures int
+	Due      int64 // ms since 1970
+	At       int64 // µs since 1970
+	Lost     bool  // Settled: refused with ErrLeaseLost; Cancelled: because of it
+	N        int   // Dying: the ids of the claim
+	Text     string
 }
 
 // What a worker says.
@@ -64,6 +74,7 @@ const (
 	GivenBack = "givenBack" // any other outcome
 	LeaseLost = "leaseLost" // as the scheduler says it
 	Failed    = "failed"    // a call to a backend; Text is "index: take: why"
+	Dying     = "dying"     // where Orders.DieInClaim asks for it
 	Ended     = "ended"
 )
 
@@ -88,7 +99,7 @@ func work(stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("orders: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	go func() { // ends with the process
 		_, _ = io.Copy(io.Discard, in)
@@ -110,8 +121,12 @@ func work(stdin io.Reader, stdout io.Writer) error {
 	if o.Drain == 0 {
 		o.Drain = 10 * time.Second
 	}
-	s, err := core.New(p.Index, p.Store, &mux, core.Options{
-		Slots: o.Slots, Poll: o.Poll, Lease: o.Lease, NearSweep: o.NearSweep, HorizonSweep: o.HorizonSweep,
+	var store core.Store = p.Store
+	if o.DieInClaim {
+		store = dying{p.Store, p.Clock, r}
+	}
+	s, err := core.New(p.Index, store, &mux, core.Options{
+		Name: o.Name, Slots: o.Slots, Ahead: o.Ahead, Poll: o.Poll, Lease: o.Lease, NearSweep: o.NearSweep, HorizonSweep: o.HorizonSweep,
 		Drain: o.Drain, MaxCrashes: o.MaxCrashes, Logger: log, Observer: observer(r),
 	})
 	if err != nil {

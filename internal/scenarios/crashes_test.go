@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // sweepAfter is how long after the end of a lease a task is found: the 2 s that
@@ -21,19 +23,23 @@ const sweepAfter = 2*time.Second + 2*time.Second
 // was scanned for it. Right: a killed worker's tasks run again, found by what the
 // database says alone.
 func TestR1TasksOfAKilledWorkerRunAgainWithoutTheirIndexEntries(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const n, lease = 100, 2 * time.Second
-		ids := b.schedule("t", "job", n, now)
-		victim := launch(t, orders{At: b.at, Name: "victim", Slots: n, Lease: lease, Work: time.Hour})
-		until(t, 20*time.Second, "it runs all", func() bool { return len(victim.all(evStarted)) == n })
-		victim.kill()
+		ids := b.Schedule(t, "t", "job", n, now)
+		o := orders(b, lease, time.Hour)
+		o.Name, o.Slots = "victim", n
+		victim := fleet.Start(t, o)
+		fleet.Until(t, 20*time.Second, "it runs all", func() bool { return victim.Count(fleet.Started) == n })
+		victim.Kill()
 		killed := time.Now()
-		require.NoError(t, b.redis.Del(t.Context(), dueKey).Err())
-		require.Zero(t, b.redis.Exists(t.Context(), dueKey).Val())
-		other := launch(t, orders{At: b.at, Name: "other", Slots: n, Lease: lease})
-		until(t, 30*time.Second, "all are done", func() bool { return len(other.all(evDone)) == n })
-		last := time.UnixMicro(other.all(evStarted)[n-1].At).Sub(killed)
-		other.stop()
+		require.NoError(t, b.Redis.Del(t.Context(), fleet.DueKey).Err())
+		require.Zero(t, b.Redis.Exists(t.Context(), fleet.DueKey).Val())
+		o = orders(b, lease, 0)
+		o.Name, o.Slots = "other", n
+		other := fleet.Start(t, o)
+		fleet.Until(t, 30*time.Second, "all are done", func() bool { return other.Completed() == n })
+		last := time.UnixMicro(other.All(fleet.Started, "")[n-1].At).Sub(killed)
+		other.Terminate(t)
 		runs := startsOf(victim, other)
 		for _, id := range ids {
 			require.Len(t, runs[id], 2, id)
@@ -50,22 +56,22 @@ func TestR1TasksOfAKilledWorkerRunAgainWithoutTheirIndexEntries(t *testing.T) {
 // Right: a crash is no failure. The task runs again, with one crash and no failures.
 func TestR5ACrashIsNoFailureOfATaskThatMayFailOnce(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, postgres)
+	b := newBench(t, fleet.Postgres)
 	const lease = time.Second
 	task := core.Task{ID: "t", Kind: "job", Due: time.Now(), MaxAttempts: 1}
-	require.NoError(t, b.producer.Schedule(t.Context(), task))
-	victim := launch(t, orders{At: b.at, Lease: lease, Work: time.Hour})
-	until(t, 20*time.Second, "it runs", func() bool { return len(victim.all(evStarted)) == 1 })
-	victim.kill()
-	require.Equal(t, claim.Running, b.rows()["t"].Status)
-	other := launch(t, orders{At: b.at, Lease: lease})
-	until(t, 20*time.Second, "it is done elsewhere", func() bool { return len(other.all(evDone)) == 1 })
-	other.stop()
-	again := other.all(evStarted)[0]
+	require.NoError(t, b.Producer.Schedule(t.Context(), task))
+	victim := fleet.Start(t, orders(b, lease, time.Hour))
+	fleet.Until(t, 20*time.Second, "it runs", func() bool { return victim.Count(fleet.Started) == 1 })
+	victim.Kill()
+	require.Equal(t, claim.Running, b.Rows(t)["t"].Status)
+	other := fleet.Start(t, orders(b, lease, 0))
+	fleet.Until(t, 20*time.Second, "it is done elsewhere", func() bool { return other.Completed() == 1 })
+	other.Terminate(t)
+	again := other.All(fleet.Started, "")[0]
 	assert.Equal(t, 1, again.Crashes)
 	assert.Equal(t, 2, again.Attempt)
 	assert.Zero(t, again.Failures)
-	r := b.rows()["t"]
+	r := b.Rows(t)["t"]
 	assert.Equal(t, claim.DoneState, r.Status)
 	assert.Empty(t, r.LastError)
 }
@@ -76,22 +82,22 @@ func TestR5ACrashIsNoFailureOfATaskThatMayFailOnce(t *testing.T) {
 // that works for 30 minutes.
 func TestR7ACrashedTaskWaitsForItsLeaseNotForItsWork(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb)
+	b := newBench(t, fleet.MariaDB)
 	const lease = 2 * time.Second
-	inTime(t, func(t *testing.T) (string, bool) {
-		b.exec("DELETE FROM " + claim.DefaultTable)
-		b.schedule("t", "job", 1, now)
-		victim := launch(t, orders{At: b.at, Lease: lease, Work: 30 * time.Minute})
-		until(t, 20*time.Second, "it runs", func() bool { return len(victim.all(evStarted)) == 1 })
-		other := launch(t, orders{At: b.at, Lease: lease})
+	figure(t, "%s", fleet.InTime(t, func(t *testing.T, _ int) (string, bool) {
+		b.Exec(t, "DELETE FROM "+claim.DefaultTable)
+		b.Schedule(t, "t", "job", 1, now)
+		victim := fleet.Start(t, orders(b, lease, 30*time.Minute))
+		fleet.Until(t, 20*time.Second, "it runs", func() bool { return victim.Count(fleet.Started) == 1 })
+		other := fleet.Start(t, orders(b, lease, 0))
 		time.Sleep(time.Second) // a heartbeat and more, as the scenario has it
-		victim.kill()
+		victim.Kill()
 		killed := time.Now()
-		until(t, 30*time.Second, "it is done elsewhere", func() bool { return len(other.all(evDone)) == 1 })
-		other.stop()
-		again := time.UnixMicro(other.all(evStarted)[0].At).Sub(killed)
+		fleet.Until(t, 30*time.Second, "it is done elsewhere", func() bool { return other.Completed() == 1 })
+		other.Terminate(t)
+		again := time.UnixMicro(other.All(fleet.Started, "")[0].At).Sub(killed)
 		return "ran again " + again.Round(time.Millisecond).String() + " after the crash (lease 2s)", again <= bound(lease+sweepAfter)
-	})
+	}))
 }
 
 // https://github.com/kagkarlsson/db-scheduler/issues/365: heartbeats ended when the
@@ -99,21 +105,24 @@ func TestR7ACrashedTaskWaitsForItsLeaseNotForItsWork(t *testing.T) {
 // heartbeats go on until the handler has returned; one run, and then the process ends.
 func TestR36HeartbeatsGoOnWhileAShutdownWaits(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb)
+	b := newBench(t, fleet.MariaDB)
 	const lease = time.Second
 	worked := scale(4*time.Second, 6*time.Second) // four leases, past grace and sweep
-	b.schedule("t", "job", 1, now)
-	first := launch(t, orders{At: b.at, Lease: lease, Drain: 10 * time.Second, Work: worked})
-	until(t, 20*time.Second, "it runs", func() bool { return len(first.all(evStarted)) == 1 })
-	began := time.UnixMicro(first.all(evStarted)[0].At)
-	second := launch(t, orders{At: b.at, Lease: lease, Drain: 10 * time.Second})
-	first.term()
-	first.wait()
+	b.Schedule(t, "t", "job", 1, now)
+	o := orders(b, lease, worked)
+	o.Drain = 10 * time.Second
+	first := fleet.Start(t, o)
+	fleet.Until(t, 20*time.Second, "it runs", func() bool { return first.Count(fleet.Started) == 1 })
+	began := time.UnixMicro(first.All(fleet.Started, "")[0].At)
+	o = orders(b, lease, 0)
+	o.Drain = 10 * time.Second
+	second := fleet.Start(t, o)
+	first.Terminate(t)
 	assert.GreaterOrEqual(t, time.Since(began), worked, "the process ends after its handler")
-	second.stop()
-	assert.Len(t, first.all(evDone), 1)
-	assert.Empty(t, second.all(evStarted))
-	r := b.rows()["t-0000"]
+	second.Terminate(t)
+	assert.Equal(t, 1, first.Completed())
+	assert.Empty(t, second.All(fleet.Started, ""))
+	r := b.Rows(t)["t-0000"]
 	assert.Equal(t, claim.DoneState, r.Status)
 	assert.Zero(t, r.Crashes)
 }
@@ -123,16 +132,20 @@ func TestR36HeartbeatsGoOnWhileAShutdownWaits(t *testing.T) {
 // of one process; the new one neither adopts nor extends those of the old.
 func TestR48AWorkerThatComesBackUnderItsOldNameAdoptsNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, postgres)
+	b := newBench(t, fleet.Postgres)
 	const n, lease = 20, 2 * time.Second
-	ids := b.schedule("t", "job", n, now)
-	old := launch(t, orders{At: b.at, Name: "node-1", Slots: n, Lease: lease, Work: time.Hour})
-	until(t, 20*time.Second, "it runs all", func() bool { return len(old.all(evStarted)) == n })
-	old.kill()
-	before := b.rows()
-	again := launch(t, orders{At: b.at, Name: "node-1", Slots: n, Lease: lease})
-	until(t, 30*time.Second, "all are done", func() bool { return len(again.all(evDone)) == n })
-	again.stop()
+	ids := b.Schedule(t, "t", "job", n, now)
+	o := orders(b, lease, time.Hour)
+	o.Name, o.Slots = "node-1", n
+	old := fleet.Start(t, o)
+	fleet.Until(t, 20*time.Second, "it runs all", func() bool { return old.Count(fleet.Started) == n })
+	old.Kill()
+	before := b.Rows(t)
+	o = orders(b, lease, 0)
+	o.Name, o.Slots = "node-1", n
+	again := fleet.Start(t, o)
+	fleet.Until(t, 30*time.Second, "all are done", func() bool { return again.Completed() == n })
+	again.Terminate(t)
 	runs := startsOf(old, again)
 	for _, id := range ids {
 		require.Len(t, runs[id], 2, id)
@@ -150,7 +163,7 @@ func TestR48AWorkerThatComesBackUnderItsOldNameAdoptsNothing(t *testing.T) {
 func TestR23ADeployGivesBackWhatWasNotStarted(t *testing.T) {
 	t.Parallel()
 	const reserved, running, lease, ahead = 50, 4, 4 * time.Second, time.Second
-	cycles := rounds(1, 30)
+	cycles := fleet.Rounds(1, 30)
 	sem := make(chan struct{}, 6)
 	var all sync.WaitGroup
 	for i := range cycles {
@@ -158,26 +171,28 @@ func TestR23ADeployGivesBackWhatWasNotStarted(t *testing.T) {
 			sem <- struct{}{}
 			defer func() { <-sem }()
 			t.Run("", func(t *testing.T) {
-				b := newBench(t, []string{mariadb, postgres}[i%2])
-				held := b.schedule("run", "job", running, now)
-				victim := launch(t, orders{At: b.at, Lease: lease, Ahead: ahead, Drain: 30 * time.Second, Work: time.Hour})
-				until(t, 20*time.Second, "some run", func() bool { return len(victim.all(evStarted)) == running })
+				b := newBench(t, []string{fleet.MariaDB, fleet.Postgres}[i%2])
+				held := b.Schedule(t, "run", "job", running, now)
+				o := orders(b, lease, time.Hour)
+				o.Ahead = ahead
+				victim := fleet.Start(t, o)
+				fleet.Until(t, 20*time.Second, "some run", func() bool { return victim.Count(fleet.Started) == running })
 				due := time.Now().Add(1500 * time.Millisecond)
-				ids := b.schedule("wait", "job", reserved, func(int) time.Time { return due })
-				until(t, 20*time.Second, "the others are claimed", func() bool { return b.count(claim.Running) == reserved+running })
-				victim.term()
+				ids := b.Schedule(t, "wait", "job", reserved, func(int) time.Time { return due })
+				fleet.Until(t, 20*time.Second, "the others are claimed", func() bool { return b.Count(t, claim.Running) == reserved+running })
+				victim.Signal(t, syscall.SIGTERM)
 				time.Sleep(time.Second) // the deploy's patience
-				require.Len(t, victim.all(evStarted), running, "started: was the machine too busy to be asked before the due time?")
-				after := b.rows()
-				victim.kill()
+				require.Len(t, victim.All(fleet.Started, ""), running, "started: was the machine too busy to be asked before the due time?")
+				after := b.Rows(t)
+				victim.Kill()
 				for _, id := range ids {
 					assert.Equal(t, claim.Pending, after[id].Status, id)
 					assert.Zero(t, after[id].Attempts, "%s: attempts", id)
 					assert.Equal(t, due.UnixMilli()+1, after[id].Due, "%s: due as before, rounded up", id)
 				}
-				next := launch(t, orders{At: b.at, Lease: lease})
-				until(t, 30*time.Second, "all are done", func() bool { return len(next.all(evDone)) == reserved+running })
-				next.stop()
+				next := fleet.Start(t, orders(b, lease, 0))
+				fleet.Until(t, 30*time.Second, "all are done", func() bool { return next.Completed() == reserved+running })
+				next.Terminate(t)
 				runs := startsOf(victim, next)
 				for _, id := range ids {
 					assert.Len(t, runs[id], 1, id)
@@ -198,29 +213,31 @@ func TestR23ADeployGivesBackWhatWasNotStarted(t *testing.T) {
 // and again, loses nothing, and takes no more at once than it has slots.
 func TestR24ADeathBetweenIndexAndClaimLosesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb)
-	n, deaths, largest := rounds(3000, 100_000), rounds(10, 200), 0
+	b := newBench(t, fleet.MariaDB)
+	n, deaths, largest := fleet.Rounds(3000, 100_000), fleet.Rounds(10, 200), 0
 	const lease = 500 * time.Millisecond
 	for from := 0; from < n; from += 5000 {
-		list := tasks("t", "job", n, now)[from:min(n, from+5000)]
-		require.NoError(t, b.producer.Schedule(t.Context(), list...))
+		list := fleet.Tasks("t", "job", n, now)[from:min(n, from+5000)]
+		require.NoError(t, b.Producer.Schedule(t.Context(), list...))
 	}
-	ids := idsOf(tasks("t", "job", n, now))
+	ids := fleet.IDs(fleet.Tasks("t", "job", n, now))
 	for range deaths {
-		p := launch(t, orders{At: b.at, Slots: 256, Lease: lease, DieInClaim: true})
-		<-p.ended
-		for _, e := range p.all(evDies) {
-			largest = max(largest, e.Largest)
+		o := orders(b, lease, 0)
+		o.Slots, o.DieInClaim = 256, true
+		p := fleet.Start(t, o)
+		fleet.Until(t, 30*time.Second, "it dies in its first claim", p.Gone)
+		for _, e := range p.All(fleet.Dying, "") {
+			largest = max(largest, e.N)
 		}
 	}
-	require.Equal(t, n, b.count(claim.Pending), "no claim had an effect")
+	require.Equal(t, n, b.Count(t, claim.Pending), "no claim had an effect")
 	assert.LessOrEqual(t, largest, 256)
 	require.Positive(t, largest)
 	j := newJournal()
 	opt := options(5 * time.Second)
 	opt.Slots = 256
-	w := j.start(t, "w", b.index, b.store, done, opt)
-	until(t, scale(30*time.Second, 300*time.Second), "all are done", func() bool { return j.completed(ids) == n })
+	w := j.start(t, "w", b.Index, b.Store, done, opt)
+	fleet.Until(t, scale(30*time.Second, 300*time.Second), "all are done", func() bool { return j.completed(ids) == n })
 	w.stop()
 	j.wantOnce(t, ids)
 	figure(t, "%d deaths between index and claim, %d tasks due, at most %d ids taken at once: all done, once", deaths, n, largest)
@@ -231,26 +248,27 @@ func TestR24ADeathBetweenIndexAndClaimLosesNothing(t *testing.T) {
 // crash (kill -9) doubles at most what was in hand, each under a new token.
 func TestR32ARestartDuringDispatchDoublesAtMostWhatACrashInterrupted(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, postgres)
-	n, cycles := rounds(1500, 10_000), rounds(2, 20)
+	b := newBench(t, fleet.Postgres)
+	n, cycles := fleet.Rounds(1500, 10_000), fleet.Rounds(2, 20)
 	const slots, lease = 50, time.Second
 	doubled := 0
 	for i := range cycles {
 		for _, crash := range []bool{false, true} {
-			b.exec("DELETE FROM " + claim.DefaultTable)
-			ids := b.schedule("t", "job", n, now)
-			o := orders{At: b.at, Slots: slots, Lease: lease, Drain: 10 * time.Second, Work: 2 * time.Millisecond}
-			first := launch(t, o)
-			until(t, 20*time.Second, "dispatch is under way", func() bool { return len(first.all(evDone)) > n/10*(1+i%5) })
+			b.Exec(t, "DELETE FROM "+claim.DefaultTable)
+			ids := b.Schedule(t, "t", "job", n, now)
+			o := orders(b, lease, 2*time.Millisecond)
+			o.Slots, o.Drain = slots, 10*time.Second
+			first := fleet.Start(t, o)
+			fleet.Until(t, 20*time.Second, "dispatch is under way", func() bool { return first.Completed() > n/10*(1+i%5) })
 			if crash {
-				first.kill()
+				first.Kill()
 			} else {
-				first.stop()
+				first.Terminate(t)
 			}
-			require.Less(t, len(first.all(evDone)), n, "it was to be interrupted")
-			second := launch(t, o)
-			until(t, 60*time.Second, "all are done", func() bool { return b.count(claim.DoneState) == n })
-			second.stop()
+			require.Less(t, first.Completed(), n, "it was to be interrupted")
+			second := fleet.Start(t, o)
+			fleet.Until(t, 60*time.Second, "all are done", func() bool { return b.Count(t, claim.DoneState) == n })
+			second.Terminate(t)
 			twice := 0
 			runs := startsOf(first, second)
 			for _, id := range ids {

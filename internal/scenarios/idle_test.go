@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/internal/wireproxy"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
@@ -32,24 +33,24 @@ func (m idleMeter) perSecond(d time.Duration) (commands, queries float64) {
 // are what follows from that. What of a processor it takes, internal/acceptance
 // measures, on processes of their own.
 func TestR59AnIdleWorkerAsksLittle(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		h, proxy := b.behind()
-		u, err := url.Parse(b.at.Redis)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		h, proxy := behind(t, b)
+		u, err := url.Parse(b.At.Redis)
 		require.NoError(t, err)
 		m := idleMeter{redis: wireproxy.New(t, wireproxy.Redis, u.Host), store: proxy}
 		client := redis.NewClient(&redis.Options{Addr: m.redis.Addr(), ContextTimeoutEnabled: true, MaxRetries: 1})
 		defer client.Close()
 		idx, err := redisindex.New(client, redisindex.Options{})
 		require.NoError(t, err)
-		b.schedule("far", "job", 1000, func(int) time.Time { return time.Now().Add(time.Hour) })
+		b.Schedule(t, "far", "job", 1000, func(int) time.Time { return time.Now().Add(time.Hour) })
 		j := newJournal()
-		w := j.start(t, "w", idx, h.store, done, core.Options{}) // the defaults
+		w := j.start(t, "w", idx, h.Store, done, core.Options{}) // the defaults
 		time.Sleep(2 * time.Second)                              // it reads all rows at its start
 		commands, queries := m.perSecond(scale(5*time.Second, 60*time.Second))
 		assert.LessOrEqual(t, commands, 5.0, "Redis commands a second, idle")
 		assert.LessOrEqual(t, queries, 2.0, "queries a second, idle")
 
-		b.schedule("strange", "strange", 1000, now)
+		b.Schedule(t, "strange", "strange", 1000, now)
 		released := func() (n int) {
 			j.locked(func() {
 				for _, times := range j.released {
@@ -58,7 +59,7 @@ func TestR59AnIdleWorkerAsksLittle(t *testing.T) {
 			})
 			return n
 		}
-		until(t, 60*time.Second, "the back-off has grown to its bound", func() bool { return released() >= 4000 })
+		fleet.Until(t, 60*time.Second, "the back-off has grown to its bound", func() bool { return released() >= 4000 })
 		strangeCommands, strangeQueries := m.perSecond(scale(5*time.Second, 60*time.Second))
 		// In 2.5 s at worst ten batches: each a take, a claim of up to three statements, a settling of up to
 		// two, and the moves in the index; and what an idle worker does.

@@ -127,22 +127,20 @@ func (j *journal) of(id core.ID) []run {
 }
 
 // started is how many of ids have run.
-func (j *journal) started(ids []core.ID) (n int) {
-	j.locked(func() {
-		for _, id := range ids {
-			if len(j.runs[id]) > 0 {
-				n++
-			}
-		}
-	})
-	return n
+func (j *journal) started(ids []core.ID) int {
+	return j.those(ids, func(id core.ID) bool { return len(j.runs[id]) > 0 })
 }
 
 // completed is how many of ids have an accepted completion.
-func (j *journal) completed(ids []core.ID) (n int) {
+func (j *journal) completed(ids []core.ID) int {
+	return j.those(ids, func(id core.ID) bool { return len(j.settled[id]) > 0 })
+}
+
+// those counts ids by what the journal has on them.
+func (j *journal) those(ids []core.ID, are func(core.ID) bool) (n int) {
 	j.locked(func() {
 		for _, id := range ids {
-			if len(j.settled[id]) > 0 {
+			if are(id) {
 				n++
 			}
 		}

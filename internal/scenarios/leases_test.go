@@ -14,33 +14,31 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/internal/wireproxy"
 )
 
 // behind returns handles whose way to the database, and that alone, leads through
 // a proxy.
-func (b *bench) behind() (*handles, *wireproxy.Proxy) {
-	b.t.Helper()
-	at := b.at
+func behind(t *testing.T, b *fleet.Bench) (*fleet.Parts, *wireproxy.Proxy) {
+	t.Helper()
+	at := b.At
 	var proxy *wireproxy.Proxy
 	switch at.Store {
-	case mariadb:
+	case fleet.MariaDB:
 		c, err := mysql.ParseDSN(at.DSN)
-		require.NoError(b.t, err)
-		proxy = wireproxy.New(b.t, wireproxy.MySQL, c.Addr)
+		require.NoError(t, err)
+		proxy = wireproxy.New(t, wireproxy.MySQL, c.Addr)
 		c.Addr = proxy.Addr()
 		at.DSN = c.FormatDSN()
-	case postgres:
+	case fleet.Postgres:
 		u, err := url.Parse(at.DSN)
-		require.NoError(b.t, err)
-		proxy = wireproxy.New(b.t, wireproxy.Postgres, u.Host)
+		require.NoError(t, err)
+		proxy = wireproxy.New(t, wireproxy.Postgres, u.Host)
 		u.Host = proxy.Addr()
 		at.DSN = u.String()
 	}
-	h, err := open(b.t.Context(), at)
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { require.NoError(b.t, h.shut()) })
-	return h, proxy
+	return fleet.Connect(t, at), proxy
 }
 
 // overlaps counts the runs of ids that began while another one was under way.
@@ -64,7 +62,7 @@ func (j *journal) overlaps(ids []core.ID) (n int) {
 func TestR37AHandlerIsCancelledBeforeItsLeaseIsOver(t *testing.T) {
 	t.Parallel()
 	const n, lease = 10, 2 * time.Second
-	times := rounds(4, 100)
+	times := fleet.Rounds(4, 100)
 	sem := make(chan struct{}, 8)
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -74,15 +72,15 @@ func TestR37AHandlerIsCancelledBeforeItsLeaseIsOver(t *testing.T) {
 			sem <- struct{}{}
 			defer func() { <-sem }()
 			t.Run("", func(t *testing.T) {
-				b := newBench(t, []string{mariadb, postgres}[i%2])
-				a, proxy := b.behind()
+				b := newBench(t, []string{fleet.MariaDB, fleet.Postgres}[i%2])
+				a, proxy := behind(t, b)
 				j := newJournal()
-				wa := j.start(t, "a", a.index, a.store, func(ctx context.Context, _ *core.Job) error {
+				wa := j.start(t, "a", a.Index, a.Store, func(ctx context.Context, _ *core.Job) error {
 					<-ctx.Done()
 					return ctx.Err()
 				}, options(lease))
-				ids := b.schedule("t", "job", n, now)
-				until(t, 20*time.Second, "they run", func() bool { return j.started(ids) == n })
+				ids := b.Schedule(t, "t", "job", n, now)
+				fleet.Until(t, 20*time.Second, "they run", func() bool { return j.started(ids) == n })
 				time.Sleep(lease / 2) // and had a heartbeat
 				thaw := proxy.Freeze()
 				if j.counted(&j.lost) > 0 {
@@ -91,12 +89,12 @@ func TestR37AHandlerIsCancelledBeforeItsLeaseIsOver(t *testing.T) {
 					_ = wa.end()
 					return
 				}
-				wb := j.start(t, "b", b.index, b.store, done, options(lease))
+				wb := j.start(t, "b", b.Index, b.Store, done, options(lease))
 				time.Sleep(50 * time.Millisecond) // what was on its way has come or not
-				leases := b.rows()
+				leases := b.Rows(t)
 				time.Sleep(scale(2, 3) * lease)
 				thaw()
-				until(t, 30*time.Second, "all are done elsewhere", func() bool { return j.completed(ids) == n })
+				fleet.Until(t, 30*time.Second, "all are done elsewhere", func() bool { return j.completed(ids) == n })
 				wb.stop()
 				_ = wa.end() // its results may not have been recorded
 				mine := j.overlaps(ids)
@@ -127,33 +125,33 @@ func TestR37AHandlerIsCancelledBeforeItsLeaseIsOver(t *testing.T) {
 // shows, and its completion is refused. There are no time-outs of tasks yet, so what
 // ends the handler's time here is its lease.
 func TestR43ADeafHandlerKeepsItsSlotAndItsCompletionIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const lease = time.Second
-		a, proxy := b.behind()
+		a, proxy := behind(t, b)
 		j := newJournal()
 		release := make(chan struct{})
 		opt := options(lease)
 		opt.Slots = 1
-		wa := j.start(t, "a", a.index, a.store, func(_ context.Context, job *core.Job) error {
+		wa := j.start(t, "a", a.Index, a.Store, func(_ context.Context, job *core.Job) error {
 			if job.Task.ID[0] == 'd' {
 				<-release
 			}
 			return nil
 		}, opt)
-		ids := b.schedule("deaf", "job", 1, now)
-		until(t, 20*time.Second, "it runs", func() bool { return j.started(ids) == 1 })
+		ids := b.Schedule(t, "deaf", "job", 1, now)
+		fleet.Until(t, 20*time.Second, "it runs", func() bool { return j.started(ids) == 1 })
 		thaw := proxy.Freeze()
-		wb := j.start(t, "b", b.index, b.store, done, options(lease))
-		until(t, 30*time.Second, "it is done elsewhere", func() bool { return j.completed(ids) == 1 })
+		wb := j.start(t, "b", b.Index, b.Store, done, options(lease))
+		fleet.Until(t, 30*time.Second, "it is done elsewhere", func() bool { return j.completed(ids) == 1 })
 		wb.stop()
 		thaw()
-		until(t, 10*time.Second, "its lease is lost", func() bool { return j.counted(&j.lost) == 1 })
+		fleet.Until(t, 10*time.Second, "its lease is lost", func() bool { return j.counted(&j.lost) == 1 })
 
-		others := b.schedule("others", "job", 3, now)
+		others := b.Schedule(t, "others", "job", 3, now)
 		time.Sleep(3 * lease)
 		assert.Zero(t, j.started(others), "the slot is busy until the handler has returned")
 		close(release)
-		until(t, 20*time.Second, "the others are done", func() bool { return j.completed(others) == 3 })
+		fleet.Until(t, 20*time.Second, "the others are done", func() bool { return j.completed(others) == 3 })
 		wa.stop()
 		runs := j.of(ids[0])
 		require.Len(t, runs, 2)
@@ -173,14 +171,14 @@ func TestR43ADeafHandlerKeepsItsSlotAndItsCompletionIsRefused(t *testing.T) {
 func TestR45ATaskThatWasStolenAliveHasOneEnd(t *testing.T) {
 	t.Parallel()
 	const n, lease = 50, time.Second
-	times := rounds(2, 4)
+	times := fleet.Rounds(2, 4)
 	var all sync.WaitGroup
 	refused := make([]int, times)
 	for i := range times {
 		all.Go(func() {
 			t.Run("", func(t *testing.T) {
-				b := newBench(t, []string{mariadb, postgres}[i%2])
-				a, proxy := b.behind()
+				b := newBench(t, []string{fleet.MariaDB, fleet.Postgres}[i%2])
+				a, proxy := behind(t, b)
 				j := newJournal()
 				var healed, begun sync.WaitGroup
 				healed.Add(1)
@@ -195,17 +193,17 @@ func TestR45ATaskThatWasStolenAliveHasOneEnd(t *testing.T) {
 					}
 					return nil
 				}
-				wa := j.start(t, "a", a.index, a.store, both, opt)
-				ids := b.schedule("t", "job", n, now)
+				wa := j.start(t, "a", a.Index, a.Store, both, opt)
+				ids := b.Schedule(t, "t", "job", n, now)
 				begun.Wait()
 				thaw := proxy.Freeze()
-				wb := j.start(t, "b", b.index, b.store, both, opt)
-				until(t, 30*time.Second, "all run elsewhere", func() bool {
+				wb := j.start(t, "b", b.Index, b.Store, both, opt)
+				fleet.Until(t, 30*time.Second, "all run elsewhere", func() bool {
 					return j.total() >= 2*n
 				})
 				thaw()
 				healed.Done()
-				until(t, 30*time.Second, "both ends of all are answered", func() bool {
+				fleet.Until(t, 30*time.Second, "both ends of all are answered", func() bool {
 					var late int
 					j.locked(func() {
 						for _, id := range ids {
@@ -218,7 +216,7 @@ func TestR45ATaskThatWasStolenAliveHasOneEnd(t *testing.T) {
 				wa.stop()
 				wb.stop()
 				j.wantOneCompletion(t, ids)
-				for id, r := range b.rows() {
+				for id, r := range b.Rows(t) {
 					runs := j.of(id)
 					assert.Equal(t, claim.DoneState, r.Status, id)
 					assert.Equal(t, runs[len(runs)-1].token, r.Token, "%s: the newest run's", id)
@@ -235,7 +233,7 @@ func TestR45ATaskThatWasStolenAliveHasOneEnd(t *testing.T) {
 
 // settleNeedle is part of the statement that records results, and of no other that
 // a worker sends.
-var settleNeedle = map[string]string{mariadb: "t.status = 'done'", postgres: "last_error = "}
+var settleNeedle = map[string]string{fleet.MariaDB: "t.status = 'done'", fleet.Postgres: "last_error = "}
 
 // https://github.com/rails/solid_queue/issues/748 (and #768, #788): the final UPDATE
 // failed once, the error was swallowed, and the job stayed claimed as long as its
@@ -243,40 +241,40 @@ var settleNeedle = map[string]string{mariadb: "t.status = 'done'", postgres: "la
 // recorded at all the task's lease ends although the process lives, and somebody
 // else runs it.
 func TestR46ACompletionThatCannotBeRecordedIsTriedAgainAndThenGivenUp(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const lease = time.Second
 		for _, cut := range []wireproxy.Cut{wireproxy.BeforeRequest, wireproxy.EffectThenCut} {
 			for _, times := range []int{1, 5} {
 				t.Run(fmt.Sprint(cut, " ", times), func(t *testing.T) {
-					a, proxy := b.behind()
+					a, proxy := behind(t, b)
 					for range times {
-						proxy.Arm(wireproxy.Fault{Cut: cut, Needle: settleNeedle[b.at.Store]})
+						proxy.Arm(wireproxy.Fault{Cut: cut, Needle: settleNeedle[b.At.Store]})
 					}
 					j := newJournal()
-					w := j.start(t, "a", a.index, a.store, done, options(10*time.Second))
-					ids := b.schedule(fmt.Sprint("t", cut, times), "job", 1, now)
-					until(t, 20*time.Second, "it is done", func() bool { return j.completed(ids) == 1 })
+					w := j.start(t, "a", a.Index, a.Store, done, options(10*time.Second))
+					ids := b.Schedule(t, fmt.Sprint("t", cut, times), "job", 1, now)
+					fleet.Until(t, 20*time.Second, "it is done", func() bool { return j.completed(ids) == 1 })
 					w.stop()
 					assert.Equal(t, times, proxy.Injected()[cut], "faults injected")
 					j.wantOnce(t, ids)
-					r := b.rows()[ids[0]]
+					r := b.Rows(t)[ids[0]]
 					assert.Equal(t, claim.DoneState, r.Status)
 					assert.Equal(t, 1, r.Attempts)
 				})
 			}
 		}
 		t.Run("for ever", func(t *testing.T) {
-			a, proxy := b.behind()
-			needle := settleNeedle[b.at.Store]
+			a, proxy := behind(t, b)
+			needle := settleNeedle[b.At.Store]
 			for range 1000 {
 				proxy.Arm(wireproxy.Fault{Cut: wireproxy.BeforeRequest, Needle: needle})
 			}
 			j := newJournal()
-			wa := j.start(t, "a", a.index, a.store, done, options(lease))
-			ids := b.schedule("ever", "job", 1, now)
-			until(t, 20*time.Second, "it has run", func() bool { return j.started(ids) == 1 })
-			wb := j.start(t, "b", b.index, b.store, done, options(lease))
-			until(t, 30*time.Second, "it is done elsewhere", func() bool { return j.completed(ids) == 1 })
+			wa := j.start(t, "a", a.Index, a.Store, done, options(lease))
+			ids := b.Schedule(t, "ever", "job", 1, now)
+			fleet.Until(t, 20*time.Second, "it has run", func() bool { return j.started(ids) == 1 })
+			wb := j.start(t, "b", b.Index, b.Store, done, options(lease))
+			fleet.Until(t, 30*time.Second, "it is done elsewhere", func() bool { return j.completed(ids) == 1 })
 			runs := j.of(ids[0])
 			last := runs[len(runs)-1]
 			assert.Equal(t, "b", last.worker)
@@ -286,7 +284,7 @@ func TestR46ACompletionThatCannotBeRecordedIsTriedAgainAndThenGivenUp(t *testing
 			}
 			wb.stop()
 			proxy.Disarm()
-			until(t, 20*time.Second, "the late completion is refused", func() bool {
+			fleet.Until(t, 20*time.Second, "the late completion is refused", func() bool {
 				var n int
 				j.locked(func() { n = len(j.refused[ids[0]]) })
 				return n > 0

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // https://github.com/rails/solid_queue/issues/162 (and #531, #609, #229, #240):
@@ -25,14 +26,14 @@ import (
 func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	const producers, workers, sweepers, purgers, batch = 8, 8, 2, 2, 100
-	b := newBench(t, mariadb)
+	b := newBench(t, fleet.MariaDB)
 	var level string
-	require.NoError(t, b.db.QueryRowContext(t.Context(), "SELECT @@tx_isolation").Scan(&level))
+	require.NoError(t, b.DB.QueryRowContext(t.Context(), "SELECT @@tx_isolation").Scan(&level))
 	require.Equal(t, "REPEATABLE-READ", level)
-	b.db.SetMaxOpenConns(40)
+	b.DB.SetMaxOpenConns(40)
 	deadlocks := func() (n int) {
 		var name string
-		require.NoError(t, b.db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'").Scan(&name, &n))
+		require.NoError(t, b.DB.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'").Scan(&name, &n))
 		return n
 	}
 	before, began := deadlocks(), time.Now()
@@ -41,11 +42,11 @@ func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T
 	var seen atomic.Int64 // deadlocks that reached core, which tries again
 	var all []*worker
 	for i := range workers {
-		store := hook(b.store)
+		store := hook(b.Parts)
 		opt := options(20 * time.Second)
 		opt.NearSweep, opt.HorizonSweep = time.Second, 3*time.Second
 		opt.KeepFinished = -1 // the purgers here do it
-		all = append(all, j.start(t, fmt.Sprint("w", i), b.index, counting{store, &seen}, done, opt))
+		all = append(all, j.start(t, fmt.Sprint("w", i), b.Index, counting{store, &seen}, done, opt))
 	}
 	span := scale(3*time.Second, 60*time.Second)
 	ctx, stop := context.WithTimeout(t.Context(), span)
@@ -56,14 +57,14 @@ func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T
 	for i := range producers {
 		wg.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
-				list := tasks(fmt.Sprintf("p%d-%d", k%7, i)+fmt.Sprint("-", k), "job", batch, func(n int) time.Time {
+				list := fleet.Tasks(fmt.Sprintf("p%d-%d", k%7, i)+fmt.Sprint("-", k), "job", batch, func(n int) time.Time {
 					return time.Now().Add(time.Duration(n%5-2) * 100 * time.Millisecond)
 				})
-				if !assert.NoError(t, b.producer.Schedule(context.Background(), list...), "Schedule") {
+				if !assert.NoError(t, b.Producer.Schedule(context.Background(), list...), "Schedule") {
 					return
 				}
 				mu.Lock()
-				ids = append(ids, idsOf(list)...)
+				ids = append(ids, fleet.IDs(list)...)
 				mu.Unlock()
 				time.Sleep(scale(150*time.Millisecond, 250*time.Millisecond))
 			}
@@ -73,7 +74,7 @@ func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				at := time.Now().Truncate(time.Millisecond)
-				_, err := b.store.Waiting(context.Background(), at.Add(-2*time.Second), core.Entry{}, at.Add(time.Hour), 1000)
+				_, err := b.Store.Waiting(context.Background(), at.Add(-2*time.Second), core.Entry{}, at.Add(time.Hour), 1000)
 				assert.NoError(t, err, "Waiting")
 				time.Sleep(20 * time.Millisecond)
 			}
@@ -83,7 +84,7 @@ func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T
 	for range purgers {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				n, err := b.store.Purge(context.Background(), time.Now().Add(-200*time.Millisecond).Truncate(time.Millisecond), 200)
+				n, err := b.Store.Purge(context.Background(), time.Now().Add(-200*time.Millisecond).Truncate(time.Millisecond), 200)
 				if !deadlock(err) { // core tries again with its next purge
 					assert.NoError(t, err, "Purge")
 				}
@@ -93,7 +94,7 @@ func TestR49ProducersWorkersSweepersAndPurgersDoNotDisturbEachOther(t *testing.T
 		})
 	}
 	wg.Wait()
-	until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == len(ids) })
+	fleet.Until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == len(ids) })
 	for _, w := range all {
 		w.stop()
 	}

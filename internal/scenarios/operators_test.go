@@ -13,6 +13,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // https://github.com/taskforcesh/bullmq/issues/64: a delayed job that was completed
@@ -20,24 +21,24 @@ import (
 // its state. Right: tasks that an operator cancelled or completed in the database
 // alone never run, and their entries go.
 func TestR18WhatAnOperatorEndedInTheDatabaseNeverRuns(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		n := rounds(300, 1000)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		n := fleet.Rounds(300, 1000)
 		due := time.Now().Add(1500 * time.Millisecond)
-		b.schedule("t", "job", n, func(int) time.Time { return due })
-		more := b.schedule("z", "job", 10, func(int) time.Time { return due })
-		require.EqualValues(t, n+10, b.redis.ZCard(t.Context(), dueKey).Val())
+		b.Schedule(t, "t", "job", n, func(int) time.Time { return due })
+		more := b.Schedule(t, "z", "job", 10, func(int) time.Time { return due })
+		require.EqualValues(t, n+10, b.Redis.ZCard(t.Context(), fleet.DueKey).Val())
 		// As the package comments tell operators to.
 		for i, status := range []string{"cancelled", "done"} {
-			b.exec(fmt.Sprintf("UPDATE %s SET status = '%s', due = NULL, lease_until = 0, finished_at = %d "+
+			b.Exec(t, fmt.Sprintf("UPDATE %s SET status = '%s', due = NULL, lease_until = 0, finished_at = %d "+
 				"WHERE queue = 'default' AND id %s 't-%04d' AND id < 'u' AND status = 'pending'",
 				claim.DefaultTable, status, time.Now().UnixMilli(), []string{"<", ">="}[i], n/2))
 		}
-		require.Equal(t, n/2, b.count(claim.Cancelled))
-		require.Equal(t, n-n/2, b.count(claim.DoneState))
+		require.Equal(t, n/2, b.Count(t, claim.Cancelled))
+		require.Equal(t, n-n/2, b.Count(t, claim.DoneState))
 		j := newJournal()
-		w := j.start(t, "w", b.index, b.store, done, options(time.Minute))
-		until(t, 20*time.Second, "the others ran and the entries are gone", func() bool {
-			return j.completed(more) == 10 && b.redis.ZCard(t.Context(), dueKey).Val() == 0
+		w := j.start(t, "w", b.Index, b.Store, done, options(time.Minute))
+		fleet.Until(t, 20*time.Second, "the others ran and the entries are gone", func() bool {
+			return j.completed(more) == 10 && b.Redis.ZCard(t.Context(), fleet.DueKey).Val() == 0
 		})
 		w.stop()
 		assert.Equal(t, 10, j.total(), "runs")
@@ -76,16 +77,16 @@ func (l *loser) again() {
 // task of it is live, whatever replies get lost: success always leaves a pending
 // row, a live one is ErrExists.
 func TestR58AnIDIsFreeAgainWhenItsTaskIsOver(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		var l loser
-		store := l.around(hook(b.store))
-		p := newProducer(t, b.index, store, core.ProducerOptions{})
+		store := l.around(hook(b.Parts))
+		p := newProducer(t, b.Index, store, core.ProducerOptions{})
 		ids := []core.ID{"x"}
 		far := core.Task{ID: "x", Kind: "job", Due: time.Now().Add(time.Hour)}
 		token := int64(0)
 		wantPending := func() {
 			t.Helper()
-			r := b.rows()["x"]
+			r := b.Rows(t)["x"]
 			require.Equal(t, claim.Pending, r.Status)
 			require.Greater(t, r.Token, token, "the fence rises")
 			token = r.Token
@@ -108,8 +109,8 @@ func TestR58AnIDIsFreeAgainWhenItsTaskIsOver(t *testing.T) {
 
 		l.again()
 		j := newJournal()
-		w := j.start(t, "w", b.index, store, done, options(time.Minute))
-		until(t, 20*time.Second, "it is done", func() bool { return j.completed(ids) == 1 })
+		w := j.start(t, "w", b.Index, store, done, options(time.Minute))
+		fleet.Until(t, 20*time.Second, "it is done", func() bool { return j.completed(ids) == 1 })
 		w.stop()
 		j.wantOnce(t, ids)
 		require.True(t, l.settle.Load(), "a reply was lost")
@@ -125,12 +126,12 @@ func TestR58AnIDIsFreeAgainWhenItsTaskIsOver(t *testing.T) {
 // others are stored once whatever the caller repeats; and of a batch of claims one
 // poisoned row holds up nobody.
 func TestR33OneBadItemOfABatchHarmsNoOther(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const n = 100
-		list := tasks("t", "job", n, now)
-		require.NoError(t, b.producer.Schedule(t.Context(), list[50])) // so the 51st of the batch is there already
+		list := fleet.Tasks("t", "job", n, now)
+		require.NoError(t, b.Producer.Schedule(t.Context(), list[50])) // so the 51st of the batch is there already
 		var l loser
-		p := newProducer(t, b.index, l.around(hook(b.store)), core.ProducerOptions{})
+		p := newProducer(t, b.Index, l.around(hook(b.Parts)), core.ProducerOptions{})
 		call, err := p.NewCall(t.Context())
 		require.NoError(t, err)
 		for range 3 { // the reply to the first is lost; then the caller repeats what it got an answer to
@@ -141,29 +142,29 @@ func TestR33OneBadItemOfABatchHarmsNoOther(t *testing.T) {
 			require.Equal(t, 50, items.Items[0].Index)
 			require.ErrorIs(t, items.Items[0].Err, core.ErrExists)
 		}
-		require.Equal(t, n, b.count(claim.Pending))
-		require.EqualValues(t, n, b.redis.ZCard(t.Context(), dueKey).Val())
+		require.Equal(t, n, b.Count(t, claim.Pending))
+		require.EqualValues(t, n, b.Redis.ZCard(t.Context(), fleet.DueKey).Val())
 
 		// A row that fails every statement which touches it.
-		switch b.at.Store {
-		case mariadb:
-			b.exec("CREATE TRIGGER poison BEFORE UPDATE ON " + claim.DefaultTable + " FOR EACH ROW " +
+		switch b.At.Store {
+		case fleet.MariaDB:
+			b.Exec(t, "CREATE TRIGGER poison BEFORE UPDATE ON "+claim.DefaultTable+" FOR EACH ROW "+
 				"BEGIN IF NEW.id = 't-0050' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'poison'; END IF; END")
-		case postgres:
-			b.exec("CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS " +
+		case fleet.Postgres:
+			b.Exec(t, "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS "+
 				"$$ BEGIN IF NEW.id = 't-0050' THEN RAISE EXCEPTION 'poison'; END IF; RETURN NEW; END $$")
-			b.exec("CREATE TRIGGER poison BEFORE UPDATE ON " + claim.DefaultTable + " FOR EACH ROW EXECUTE FUNCTION poison()")
+			b.Exec(t, "CREATE TRIGGER poison BEFORE UPDATE ON "+claim.DefaultTable+" FOR EACH ROW EXECUTE FUNCTION poison()")
 		}
 		j := newJournal()
 		began := time.Now()
-		w := j.start(t, "w", b.index, b.store, done, options(time.Minute))
-		ids := idsOf(append(list[:50:50], list[51:]...))
-		until(t, 60*time.Second, "the others are done", func() bool { return j.completed(ids) == n-1 })
+		w := j.start(t, "w", b.Index, b.Store, done, options(time.Minute))
+		ids := fleet.IDs(append(list[:50:50], list[51:]...))
+		fleet.Until(t, 60*time.Second, "the others are done", func() bool { return j.completed(ids) == n-1 })
 		took := time.Since(began)
 		w.stop()
 		j.wantOnce(t, ids)
 		assert.Empty(t, j.of("t-0050"))
-		assert.Equal(t, claim.Pending, b.rows()["t-0050"].Status)
+		assert.Equal(t, claim.Pending, b.Rows(t)["t-0050"].Status)
 		figure(t, "%d tasks beside one that no statement can claim: done after %.1f s", n-1, took.Seconds())
 	})
 }
@@ -173,19 +174,19 @@ func TestR33OneBadItemOfABatchHarmsNoOther(t *testing.T) {
 // entries, on an index with 20 ms of latency that can't hand them out atomically,
 // one wins each.
 func TestR25EightPollersOfTheSameEntriesRunEachOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		n := rounds(1000, 5000)
-		ids := b.schedule("t", "job", n, now)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		n := fleet.Rounds(1000, 5000)
+		ids := b.Schedule(t, "t", "job", n, now)
 		j := newJournal()
 		var granted, refused atomic.Int64
-		idx := slowIndex{b.index, 20 * time.Millisecond}
+		idx := slowIndex{b.Index, 20 * time.Millisecond}
 		// A barrier: nobody claims before each has something to claim.
 		const pollers = 8
 		var arrived atomic.Int32
 		open := make(chan struct{})
 		var workers []*worker
 		for i := range pollers {
-			store := hook(b.store)
+			store := hook(b.Parts)
 			var been atomic.Bool
 			store.beforeClaim = func(ctx context.Context, _ []core.ID, _ core.Lease) error {
 				if been.CompareAndSwap(false, true) && arrived.Add(1) == pollers {
@@ -211,14 +212,14 @@ func TestR25EightPollersOfTheSameEntriesRunEachOnce(t *testing.T) {
 			opt.NearSweep = time.Hour // the index alone
 			workers = append(workers, j.start(t, fmt.Sprint("w", i), idx, store, done, opt))
 		}
-		until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+		fleet.Until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 		for _, w := range workers {
 			w.stop()
 		}
 		j.wantOnce(t, ids)
 		assert.EqualValues(t, n, granted.Load(), "winners")
 		assert.Positive(t, refused.Load(), "claims of what somebody else had won")
-		for id, r := range b.rows() {
+		for id, r := range b.Rows(t) {
 			require.Equal(t, 1, r.Attempts, id)
 		}
 		figure(t, "%d schedulers on the same %d entries: %d grants, %d answers of no", pollers, n, granted.Load(), refused.Load())

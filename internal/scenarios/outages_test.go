@@ -15,6 +15,7 @@ import (
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/internal/testserver"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
@@ -27,18 +28,18 @@ func TestR15TasksStartSoonAfterAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	outage, step := scale(2*time.Second, 10*time.Second), scale(150*time.Millisecond, time.Second)
 	const n = 20
-	play := func(t *testing.T, b *bench, happen func()) {
+	play := func(t *testing.T, b *fleet.Bench, happen func()) {
 		j := newJournal()
 		opt := options(20 * time.Second)
 		opt.Poll, opt.NearSweep, opt.HorizonSweep = time.Second, time.Second, time.Minute // the defaults
-		w := j.start(t, "w", b.index, b.store, done, opt)
-		b.schedule("far", "job", 1, func(int) time.Time { return time.Now().Add(time.Hour) })
+		w := j.start(t, "w", b.Index, b.Store, done, opt)
+		b.Schedule(t, "far", "job", 1, func(int) time.Time { return time.Now().Add(time.Hour) })
 		began := time.Now().Add(time.Second)
-		ids := b.schedule("t", "job", n, func(i int) time.Time { return began.Add(time.Duration(i) * step) })
+		ids := b.Schedule(t, "t", "job", n, func(i int) time.Time { return began.Add(time.Duration(i) * step) })
 		time.Sleep(time.Until(began.Add(step / 2)))
 		happen()
 		end := time.Now()
-		until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+		fleet.Until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 		w.stop()
 		j.wantOnce(t, ids)
 		var worst time.Duration
@@ -55,20 +56,20 @@ func TestR15TasksStartSoonAfterAnOutageOfRedis(t *testing.T) {
 	}
 	t.Run("stopped", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t, mariadb)
+		b := newBench(t, fleet.MariaDB)
 		play(t, b, func() {
-			b.server.Stop()
+			b.Server.Stop()
 			time.Sleep(outage)
-			b.server.Cont()
+			b.Server.Cont()
 		})
 	})
 	t.Run("killed, restarted with its data", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t, postgres, "--appendonly", "yes", "--appendfsync", "always")
+		b := newBench(t, fleet.Postgres, "--appendonly", "yes", "--appendfsync", "always")
 		play(t, b, func() {
-			b.server.Kill()
+			b.Server.Kill()
 			time.Sleep(outage)
-			b.server.Restart()
+			b.Server.Restart()
 		})
 	})
 }
@@ -78,31 +79,31 @@ func TestR15TasksStartSoonAfterAnOutageOfRedis(t *testing.T) {
 // is lost; the loss is seen and the index rebuilt within a sweep.
 func TestR17AnEvictedIndexIsRebuilt(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb, "--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru", "--maxmemory-samples", "64")
-	n := rounds(1000, 10_000)
-	far := b.schedule("far", "job", n, func(int) time.Time { return time.Now().Add(time.Hour) })
+	b := newBench(t, fleet.MariaDB, "--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru", "--maxmemory-samples", "64")
+	n := fleet.Rounds(1000, 10_000)
+	far := b.Schedule(t, "far", "job", n, func(int) time.Time { return time.Now().Add(time.Hour) })
 	j := newJournal()
-	w := j.start(t, "w", b.index, b.store, done, options(20*time.Second))
-	until(t, 20*time.Second, "all are in the index", func() bool { return b.redis.ZCard(t.Context(), dueKey).Val() == int64(n) })
+	w := j.start(t, "w", b.Index, b.Store, done, options(20*time.Second))
+	fleet.Until(t, 20*time.Second, "all are in the index", func() bool { return b.Redis.ZCard(t.Context(), fleet.DueKey).Val() == int64(n) })
 	due := time.Now().Add(2 * time.Second)
-	near := b.schedule("near", "job", 100, func(i int) time.Time { return due.Add(time.Duration(i) * 5 * time.Millisecond) })
+	near := b.Schedule(t, "near", "job", 100, func(i int) time.Time { return due.Add(time.Duration(i) * 5 * time.Millisecond) })
 
 	// Fill it up until the index goes; every other key is newer.
 	filler := rand.Text()
-	for i := 0; b.redis.Exists(t.Context(), dueKey).Val() == 1; i++ {
+	for i := 0; b.Redis.Exists(t.Context(), fleet.DueKey).Val() == 1; i++ {
 		require.Less(t, i, 20_000, "the key is never evicted")
 		for k := range 50 {
-			_ = b.redis.Set(t.Context(), filler+string(rune('a'+i%26))+rand.Text()+string(rune('a'+k%26)), make([]byte, 4000), time.Minute).Err()
+			_ = b.Redis.Set(t.Context(), filler+string(rune('a'+i%26))+rand.Text()+string(rune('a'+k%26)), make([]byte, 4000), time.Minute).Err()
 		}
 	}
 	evicted := time.Now()
-	require.NoError(t, b.redis.FlushAll(t.Context()).Err()) // and make room again
-	until(t, 20*time.Second, "what was due ran", func() bool { return j.completed(near) == len(near) })
-	until(t, 30*time.Second, "the index is whole again", func() bool { return b.redis.ZCard(t.Context(), dueKey).Val() == int64(n) })
+	require.NoError(t, b.Redis.FlushAll(t.Context()).Err()) // and make room again
+	fleet.Until(t, 20*time.Second, "what was due ran", func() bool { return j.completed(near) == len(near) })
+	fleet.Until(t, 30*time.Second, "the index is whole again", func() bool { return b.Redis.ZCard(t.Context(), fleet.DueKey).Val() == int64(n) })
 	rebuilt := time.Since(evicted)
 	// Once more, with nothing due whose lateness could tell of it.
-	require.NoError(t, b.redis.FlushAll(t.Context()).Err())
-	until(t, 20*time.Second, "the index is whole again, though nothing is late", func() bool { return b.redis.ZCard(t.Context(), dueKey).Val() == int64(n) })
+	require.NoError(t, b.Redis.FlushAll(t.Context()).Err())
+	fleet.Until(t, 20*time.Second, "the index is whole again, though nothing is late", func() bool { return b.Redis.ZCard(t.Context(), fleet.DueKey).Val() == int64(n) })
 	w.stop()
 	j.wantOnce(t, near)
 	assert.Less(t, j.latest(near), bound(4*time.Second))
@@ -115,31 +116,31 @@ func TestR17AnEvictedIndexIsRebuilt(t *testing.T) {
 // Right: Redis killed and back empty: future tasks run on time, running ones
 // are neither disturbed nor run twice.
 func TestR22RedisRestartedEmptyLosesNoTaskAndDisturbsNone(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		n := rounds(1000, 10_000)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		n := fleet.Rounds(1000, 10_000)
 		const lease, busy = 6 * time.Second, 100
 		j := newJournal()
 		opt := options(lease)
 		opt.Slots = 2 * busy
 		release := make(chan struct{})
-		w := j.start(t, "w", b.index, b.store, func(_ context.Context, job *core.Job) error {
+		w := j.start(t, "w", b.Index, b.Store, func(_ context.Context, job *core.Job) error {
 			if job.Task.ID[0] == 'r' {
 				<-release // deaf
 			}
 			return nil
 		}, opt)
-		running := b.schedule("running", "job", busy, now)
-		until(t, 20*time.Second, "they run", func() bool { return j.started(running) == busy })
+		running := b.Schedule(t, "running", "job", busy, now)
+		fleet.Until(t, 20*time.Second, "they run", func() bool { return j.started(running) == busy })
 		due := time.Now().Add(3 * time.Second)
-		ids := b.schedule("t", "job", n, func(i int) time.Time { return due.Add(time.Duration(i) * 2 * time.Second / time.Duration(n)) })
-		b.server.Kill()
-		b.server.Restart()
-		until(t, 60*time.Second, "future ones ran", func() bool { return j.completed(ids) == n })
+		ids := b.Schedule(t, "t", "job", n, func(i int) time.Time { return due.Add(time.Duration(i) * 2 * time.Second / time.Duration(n)) })
+		b.Server.Kill()
+		b.Server.Restart()
+		fleet.Until(t, 60*time.Second, "future ones ran", func() bool { return j.completed(ids) == n })
 		if rest := time.Until(due.Add(lease)); rest > 0 {
 			time.Sleep(rest) // the running ones live by their heartbeats meanwhile
 		}
 		close(release)
-		until(t, 20*time.Second, "running ones are done", func() bool { return j.completed(running) == busy })
+		fleet.Until(t, 20*time.Second, "running ones are done", func() bool { return j.completed(running) == busy })
 		w.stop()
 		j.wantOnce(t, ids)
 		j.wantOnce(t, running)
@@ -156,20 +157,20 @@ func TestR22RedisRestartedEmptyLosesNoTaskAndDisturbsNone(t *testing.T) {
 // loop goes on with the new master, and what it never got is put back by sweeps.
 func TestR29ThePromotionOfAReplicaStopsNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, postgres, "--repl-diskless-sync-delay", "0") // its Redis is the old master
+	b := newBench(t, fleet.Postgres, "--repl-diskless-sync-delay", "0") // its Redis is the old master
 	replica := testserver.PrivateRedis(t)
-	host, port, err := net.SplitHostPort(b.server.Addr())
+	host, port, err := net.SplitHostPort(b.Server.Addr())
 	require.NoError(t, err)
 	admin := redis.NewClient(&redis.Options{Addr: replica.Addr(), MaxRetries: -1})
 	defer admin.Close()
 	require.NoError(t, admin.Do(t.Context(), "REPLICAOF", host, port).Err())
-	until(t, 20*time.Second, "the replica follows", func() bool {
+	fleet.Until(t, 20*time.Second, "the replica follows", func() bool {
 		return strings.Contains(admin.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 
 	// The name of the master, as a sentinel or a managed service would give it.
 	var master atomic.Value
-	master.Store(b.server.Addr())
+	master.Store(b.Server.Addr())
 	client := redis.NewClient(&redis.Options{
 		Addr: "master:0", ContextTimeoutEnabled: true, MaxRetries: 1,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -180,28 +181,28 @@ func TestR29ThePromotionOfAReplicaStopsNothing(t *testing.T) {
 	idx, err := redisindex.New(client, redisindex.Options{})
 	require.NoError(t, err)
 
-	n, span := rounds(300, 1000), scale(4*time.Second, 30*time.Second)
+	n, span := fleet.Rounds(300, 1000), scale(4*time.Second, 30*time.Second)
 	j := newJournal()
-	w := j.start(t, "w", idx, b.store, done, options(20*time.Second))
-	p := newProducer(t, idx, b.store, core.ProducerOptions{})
+	w := j.start(t, "w", idx, b.Store, done, options(20*time.Second))
+	p := newProducer(t, idx, b.Store, core.ProducerOptions{})
 	began := time.Now().Add(500 * time.Millisecond)
-	list := tasks("t", "job", n, func(i int) time.Time { return began.Add(span * time.Duration(i) / time.Duration(n)) })
+	list := fleet.Tasks("t", "job", n, func(i int) time.Time { return began.Add(span * time.Duration(i) / time.Duration(n)) })
 	require.NoError(t, p.Schedule(t.Context(), list[:n/2]...))
-	until(t, 20*time.Second, "the replica has them", func() bool { return admin.ZCard(t.Context(), dueKey).Val() > 0 })
+	fleet.Until(t, 20*time.Second, "the replica has them", func() bool { return admin.ZCard(t.Context(), fleet.DueKey).Val() > 0 })
 	require.NoError(t, admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err()) // cut off, not promoted yet
 	require.NoError(t, p.Schedule(t.Context(), list[n/2:]...))                // never replicated
 	time.Sleep(time.Until(began.Add(span / 4)))
 	master.Store(replica.Addr())
 	host, port, err = net.SplitHostPort(replica.Addr())
 	require.NoError(t, err)
-	require.NoError(t, b.redis.Do(t.Context(), "REPLICAOF", host, port).Err()) // from now on it answers READONLY
+	require.NoError(t, b.Redis.Do(t.Context(), "REPLICAOF", host, port).Err()) // from now on it answers READONLY
 	promoted := time.Now()
-	ids := idsOf(list)
-	until(t, span+30*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+	ids := fleet.IDs(list)
+	fleet.Until(t, span+30*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 	w.stop()
 	j.wantOnce(t, ids)
 	assert.Less(t, j.latest(ids), bound(5*time.Second))
-	until(t, 10*time.Second, "the new master is in use", func() bool { return admin.ZCard(t.Context(), dueKey).Val() == 0 })
+	fleet.Until(t, 10*time.Second, "the new master is in use", func() bool { return admin.ZCard(t.Context(), fleet.DueKey).Val() == 0 })
 	figure(t, "replica promoted in the middle of %d tasks, the later half never replicated: all once, greatest lateness %v; failed calls %v; over %.1f s after the promotion",
 		n, j.latest(ids).Round(time.Millisecond), j.failed, time.Since(promoted).Seconds())
 }
@@ -212,20 +213,20 @@ func TestR29ThePromotionOfAReplicaStopsNothing(t *testing.T) {
 // overdue within a poll, with and without an index that outlived the producer.
 func TestR30OverdueTasksRunWithoutAnyProducer(t *testing.T) {
 	t.Parallel()
-	play := func(t *testing.T, b *bench, mine, theirs core.TimeIndex) {
+	play := func(t *testing.T, b *fleet.Bench, mine, theirs core.TimeIndex) {
 		const n = 50
-		h := b.another() // the producer's own process, in short
-		p := newProducer(t, mine, h.store, core.ProducerOptions{})
-		list := tasks("t", "job", n, func(i int) time.Time { return time.Now().Add(time.Duration(i) * 10 * time.Millisecond) })
+		h := fleet.Connect(t, b.At) // the producer's own process, in short
+		p := newProducer(t, mine, h.Store, core.ProducerOptions{})
+		list := fleet.Tasks("t", "job", n, func(i int) time.Time { return time.Now().Add(time.Duration(i) * 10 * time.Millisecond) })
 		require.NoError(t, p.Schedule(t.Context(), list...))
-		ids := idsOf(list)
+		ids := fleet.IDs(list)
 		time.Sleep(time.Until(list[n-1].Due))
 		j := newJournal()
 		began := time.Now()
 		opt := options(20 * time.Second)
 		opt.Poll, opt.NearSweep, opt.HorizonSweep = time.Second, time.Second, time.Minute // the defaults
-		w := j.start(t, "w", theirs, b.store, done, opt)
-		until(t, 30*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+		w := j.start(t, "w", theirs, b.Store, done, opt)
+		fleet.Until(t, 30*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 		w.stop()
 		j.wantOnce(t, ids)
 		starts := j.starts(ids)
@@ -235,12 +236,12 @@ func TestR30OverdueTasksRunWithoutAnyProducer(t *testing.T) {
 	}
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t, mariadb)
-		play(t, b, b.index, b.another().index)
+		b := newBench(t, fleet.MariaDB)
+		play(t, b, b.Index, fleet.Connect(t, b.At).Index)
 	})
 	t.Run("heap", func(t *testing.T) {
 		t.Parallel()
-		play(t, newBench(t, postgres), heapindex.New(), heapindex.New())
+		play(t, newBench(t, fleet.Postgres), heapindex.New(), heapindex.New())
 	})
 }
 
@@ -248,15 +249,15 @@ func TestR30OverdueTasksRunWithoutAnyProducer(t *testing.T) {
 // forwards that failed. Right: while the index can't be reached Schedule succeeds
 // (that it could not be told is observed), and every task runs.
 func TestR35NothingIsForgottenWhileTheIndexCannotBeReached(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		n, away := rounds(100, 500), scale(3*time.Second, 5*time.Minute)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		n, away := fleet.Rounds(100, 500), scale(3*time.Second, 5*time.Minute)
 		j := newJournal()
-		w := j.start(t, "w", b.index, b.store, done, options(20*time.Second))
+		w := j.start(t, "w", b.Index, b.Store, done, options(20*time.Second))
 		told := newJournal() // the producer's own
-		p := newProducer(t, b.index, b.store, core.ProducerOptions{Observer: told.observer()})
-		b.server.Kill()
+		p := newProducer(t, b.Index, b.Store, core.ProducerOptions{Observer: told.observer()})
+		b.Server.Kill()
 		began := time.Now()
-		list := tasks("t", "job", n, func(i int) time.Time { return began.Add(away * time.Duration(i) / time.Duration(n)) })
+		list := fleet.Tasks("t", "job", n, func(i int) time.Time { return began.Add(away * time.Duration(i) / time.Duration(n)) })
 		for i, task := range list {
 			require.NoError(t, p.Schedule(t.Context(), task), "the store has it")
 			if i%10 == 0 {
@@ -265,11 +266,11 @@ func TestR35NothingIsForgottenWhileTheIndexCannotBeReached(t *testing.T) {
 		}
 		assert.Equal(t, n, told.counted(&told.unindexed), "tasks of which the index could not be told")
 		time.Sleep(time.Until(began.Add(away)))
-		ids := idsOf(list)
-		until(t, 20*time.Second, "all ran while it was away", func() bool { return j.completed(ids) == n })
-		b.server.Restart()
-		more := b.schedule("later", "job", 10, now)
-		until(t, 20*time.Second, "and others when it is back", func() bool { return j.completed(more) == 10 })
+		ids := fleet.IDs(list)
+		fleet.Until(t, 20*time.Second, "all ran while it was away", func() bool { return j.completed(ids) == n })
+		b.Server.Restart()
+		more := b.Schedule(t, "later", "job", 10, now)
+		fleet.Until(t, 20*time.Second, "and others when it is back", func() bool { return j.completed(more) == 10 })
 		w.stop()
 		j.wantOnce(t, ids)
 		assert.Less(t, j.latest(ids), bound(4*time.Second))

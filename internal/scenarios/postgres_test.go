@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/pgclaim"
 )
 
@@ -71,8 +71,8 @@ func (s *spy) buffers(t *testing.T, pool *pgxpool.Pool) int {
 // five of them, as measured here. That is the sweep's cost, not the claims'.)
 func TestR12AnOldSnapshotSlowsNoClaim(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, postgres)
-	config, err := pgxpool.ParseConfig(b.at.DSN)
+	b := newBench(t, fleet.Postgres)
+	config, err := pgxpool.ParseConfig(b.At.DSN)
 	require.NoError(t, err)
 	var seen spy
 	config.ConnConfig.Tracer = &seen
@@ -89,25 +89,24 @@ func TestR12AnOldSnapshotSlowsNoClaim(t *testing.T) {
 		var took []time.Duration
 		for range n / batch {
 			serial++
-			list := tasks(fmt.Sprint("t", serial), "job", batch, now)
+			list := fleet.Tasks(fmt.Sprint("t", serial), "job", batch, now)
 			for i := range list {
 				list[i].Due = list[i].Due.Truncate(time.Millisecond)
 			}
 			require.NoError(t, store.Insert(t.Context(), core.Call{ID: fmt.Sprint("c", serial), Now: list[0].Due}, list))
 			began := time.Now()
-			grants := granted(t, store, holding(fmt.Sprint("h", serial)), idsOf(list))
+			grants := granted(t, store, holding(fmt.Sprint("h", serial)), fleet.IDs(list))
 			took = append(took, time.Since(began))
 			require.NoError(t, settleAll(t, store, grants, core.Done))
 		}
-		slices.Sort(took)
-		return took[(len(took)*99+99)/100-1]
+		return fleet.Sum(took).P99
 	}
 	sweep := func(ctx context.Context) {
 		at := time.Now().Truncate(time.Millisecond)
 		_, err := store.Waiting(ctx, at.Add(-2*time.Second), core.Entry{}, at.Add(3*time.Second), 500)
 		assert.NoError(t, err)
 	}
-	base := cycles(rounds(1000, 5000))
+	base := cycles(fleet.Rounds(1000, 5000))
 	sweep(t.Context())
 
 	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
@@ -126,7 +125,7 @@ func TestR12AnOldSnapshotSlowsNoClaim(t *testing.T) {
 			}
 		}
 	})
-	all := rounds(4000, 50_000)
+	all := fleet.Rounds(4000, 50_000)
 	during := cycles(all / 4)
 	first := seen.buffers(t, pool)
 	during = max(during, cycles(all-all/4))

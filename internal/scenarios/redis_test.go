@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/redisindex"
 )
 
@@ -111,19 +112,19 @@ func (s *strict) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // index and a whole run work. (redisindex holds the same of its files, by text.)
 func TestR14AStrictServerAcceptsEveryScript(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb)
+	b := newBench(t, fleet.MariaDB)
 	s := &strict{scripts: map[string]bool{}, others: map[string]int{}}
-	b.redis.AddHook(s)
+	b.Redis.AddHook(s)
 	// Every method, each with one element and with many.
 	ctx := t.Context()
 	for _, n := range []int{1, 600} {
-		list := tasks(fmt.Sprint("m", n), "job", n, func(i int) time.Time { return time.UnixMilli(1000 + int64(i)).UTC() })
+		list := fleet.Tasks(fmt.Sprint("m", n), "job", n, func(i int) time.Time { return time.UnixMilli(1000 + int64(i)).UTC() })
 		entries, moves := make([]core.Entry, n), make([]core.Move, n)
 		for i, task := range list {
 			entries[i] = core.Entry{ID: task.ID, Due: task.Due}
 			moves[i] = core.Move{ID: task.ID, From: task.Due, To: task.Due.Add(time.Hour)}
 		}
-		x, ok := b.index.(*redisindex.Index)
+		x, ok := b.Index.(*redisindex.Index)
 		require.True(t, ok)
 		require.NoError(t, x.Add(ctx, entries))
 		require.NoError(t, x.AddMissing(ctx, entries))
@@ -137,12 +138,12 @@ func TestR14AStrictServerAcceptsEveryScript(t *testing.T) {
 		}
 		require.NoError(t, x.Remove(ctx, entries))
 	}
-	require.Zero(t, b.redis.ZCard(ctx, dueKey).Val())
+	require.Zero(t, b.Redis.ZCard(ctx, fleet.DueKey).Val())
 
 	j := newJournal()
-	w := j.start(t, "w", b.index, b.store, done, options(time.Minute))
-	ids := b.schedule("t", "job", 50, now)
-	until(t, 20*time.Second, "all are done", func() bool { return j.completed(ids) == 50 })
+	w := j.start(t, "w", b.Index, b.Store, done, options(time.Minute))
+	ids := b.Schedule(t, "t", "job", 50, now)
+	fleet.Until(t, 20*time.Second, "all are done", func() bool { return j.completed(ids) == 50 })
 	w.stop()
 	j.wantOnce(t, ids)
 	assert.Empty(t, s.refused)
@@ -153,6 +154,6 @@ func TestR14AStrictServerAcceptsEveryScript(t *testing.T) {
 	for _, bad := range []string{
 		"local call = redis.call\nreturn call('ZCARD', KEYS[1])", "return redis.call(ARGV[1], KEYS[1])", "return redis.call('ZCARD', 'k' .. ARGV[1])", "return redis.call('ZCARD', ARGV[1])",
 	} {
-		require.Error(t, b.redis.Eval(ctx, bad, []string{dueKey}, "x").Err(), bad)
+		require.Error(t, b.Redis.Eval(ctx, bad, []string{fleet.DueKey}, "x").Err(), bad)
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
+	"github.com/dueclaim/dueclaim/mysqlclaim"
+	"github.com/dueclaim/dueclaim/pgclaim"
 )
 
 // lapsed grants every id to a holder of the test's own, under a lease that is
@@ -60,12 +63,12 @@ func settleAll(t *testing.T, s core.Claimer, grants []core.Grant, outcome core.O
 // taking over changes nothing of a task that was completed, or claimed by
 // somebody else, in the gap.
 func TestR8ALateRescueDoesNotTouchAFinishedTask(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		ids := b.schedule("t", "job", 2, func(int) time.Time { return time.Now().Add(-time.Hour) })
-		grants := lapsed(t, b.store, "first", ids)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		ids := b.Schedule(t, "t", "job", 2, func(int) time.Time { return time.Now().Add(-time.Hour) })
+		grants := lapsed(t, b.Store, "first", ids)
 		held, resume := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		store := hook(b.store)
+		store := hook(b.Parts)
 		store.beforeClaim = func(context.Context, []core.ID, core.Lease) error {
 			once.Do(func() { close(held); <-resume })
 			return nil
@@ -73,16 +76,16 @@ func TestR8ALateRescueDoesNotTouchAFinishedTask(t *testing.T) {
 		j := newJournal()
 		w := j.start(t, "sweeper", noIndex{}, store, done, options(time.Minute))
 		<-held // both were read as waiting, and are about to be taken over
-		require.NoError(t, settleAll(t, b.store, grants[:1], core.Done))
-		newer := granted(t, b.store, holding("second"), ids[1:])
-		before := b.rows()
+		require.NoError(t, settleAll(t, b.Store, grants[:1], core.Done))
+		newer := granted(t, b.Store, holding("second"), ids[1:])
+		before := b.Rows(t)
 		close(resume)
-		until(t, 10*time.Second, "the rescue was answered", func() bool { return j.counted(&j.claims) > 0 && j.counted(&j.swept) > 4 })
+		fleet.Until(t, 10*time.Second, "the rescue was answered", func() bool { return j.counted(&j.claims) > 0 && j.counted(&j.swept) > 4 })
 		w.stop()
-		assert.Equal(t, before, b.rows(), "the rows, byte by byte")
+		assert.Equal(t, before, b.Rows(t), "the rows, byte by byte")
 		assert.Zero(t, j.total(), "runs")
-		assert.Equal(t, newer[0].Token, b.rows()[ids[1]].Token)
-		require.NoError(t, settleAll(t, b.store, newer, core.Done), "the new holder still holds it")
+		assert.Equal(t, newer[0].Token, b.Rows(t)[ids[1]].Token)
+		require.NoError(t, settleAll(t, b.Store, newer, core.Done), "the new holder still holds it")
 	})
 }
 
@@ -94,26 +97,26 @@ func TestR9APageOfRowsThatCannotBeRescuedHidesNothing(t *testing.T) {
 	const strange, normal = 600, 50
 	early := func(int) time.Time { return time.Now().Add(-2 * time.Hour) }
 	late := func(int) time.Time { return time.Now().Add(-time.Hour) }
-	onBoth(t, func(t *testing.T, b *bench) {
-		ids := b.schedule("a", "strange", strange, early)
-		locked := b.schedule("b", "job", strange, early)
-		good := b.schedule("c", "job", normal, late)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		ids := b.Schedule(t, "a", "strange", strange, early)
+		locked := b.Schedule(t, "b", "job", strange, early)
+		good := b.Schedule(t, "c", "job", normal, late)
 		for i, all := range [][]core.ID{ids, locked, good} {
-			lapsed(t, b.store, fmt.Sprint("crashed", i), all)
+			lapsed(t, b.Store, fmt.Sprint("crashed", i), all)
 		}
 		// Rows that nobody can change meanwhile.
-		tx, err := b.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // so that no other rows are locked
+		tx, err := b.DB.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // so that no other rows are locked
 		require.NoError(t, err)
 		_, err = tx.ExecContext(t.Context(), "SELECT id FROM "+claim.DefaultTable+" WHERE queue = 'default' AND id >= 'b-0000' AND id <= 'b-9999' FOR UPDATE")
 		require.NoError(t, err)
 		j := newJournal()
 		began := time.Now()
-		w := j.start(t, "w", noIndex{}, b.store, done, options(time.Minute))
-		until(t, 20*time.Second, "those behind are rescued", func() bool { return j.completed(good) == normal })
+		w := j.start(t, "w", noIndex{}, b.Store, done, options(time.Minute))
+		fleet.Until(t, 20*time.Second, "those behind are rescued", func() bool { return j.completed(good) == normal })
 		took := time.Since(began)
 		assert.Zero(t, j.started(locked), "locked rows")
 		require.NoError(t, tx.Rollback())
-		until(t, 60*time.Second, "the locked ones too, when they can be", func() bool { return j.completed(locked) == strange })
+		fleet.Until(t, 60*time.Second, "the locked ones too, when they can be", func() bool { return j.completed(locked) == strange })
 		w.stop()
 		j.wantOnce(t, good)
 		for _, id := range ids {
@@ -128,31 +131,31 @@ func TestR9APageOfRowsThatCannotBeRescuedHidesNothing(t *testing.T) {
 // stuck. Right: the newer lease stays as it is, and no row is ever running
 // without a lease. Here a thousand sweepers stall in one batch.
 func TestR42ASweeperThatStalledLeavesTheNewerLeaseAlone(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const n = 1000
-		ids := b.schedule("t", "job", n, func(int) time.Time { return time.Now().Add(-time.Hour) })
-		first := lapsed(t, b.store, "first", ids)
+		ids := b.Schedule(t, "t", "job", n, func(int) time.Time { return time.Now().Add(-time.Hour) })
+		first := lapsed(t, b.Store, "first", ids)
 		stalled := core.Lease{Holder: "stalled", Now: time.Now().Truncate(time.Millisecond).Add(-2 * time.Second), DueBy: time.Now().Truncate(time.Millisecond)}
 		stalled.Until = stalled.Now.Add(30 * time.Second)
-		read, err := b.store.Waiting(t.Context(), stalled.Now, core.Entry{}, stalled.DueBy, n)
+		read, err := b.Store.Waiting(t.Context(), stalled.Now, core.Entry{}, stalled.DueBy, n)
 		require.NoError(t, err)
 		require.Len(t, read, n, "all look claimable to the sweeper, which stalls now")
-		require.NoError(t, settleAll(t, b.store, first, core.Released))
-		second := granted(t, b.store, holding("second"), ids)
-		before := b.rows()
-		answers, err := b.store.Claim(t.Context(), ids, stalled)
+		require.NoError(t, settleAll(t, b.Store, first, core.Released))
+		second := granted(t, b.Store, holding("second"), ids)
+		before := b.Rows(t)
+		answers, err := b.Store.Claim(t.Context(), ids, stalled)
 		require.NoError(t, err)
 		for _, c := range answers {
 			require.Equal(t, core.Held, c.Verdict, c.ID)
 		}
-		require.ErrorIs(t, settleAll(t, b.store, first, core.Done), core.ErrLeaseLost)
-		require.Equal(t, before, b.rows())
+		require.ErrorIs(t, settleAll(t, b.Store, first, core.Done), core.ErrLeaseLost)
+		require.Equal(t, before, b.Rows(t))
 		for id, r := range before {
 			require.Equal(t, claim.Running, r.Status, id)
 			require.Positive(t, r.LeaseUntil, "%s: running without a lease", id)
 		}
-		require.NoError(t, settleAll(t, b.store, second, core.Done))
-		require.Equal(t, n, b.count(claim.DoneState))
+		require.NoError(t, settleAll(t, b.Store, second, core.Done))
+		require.Equal(t, n, b.Count(t, claim.DoneState))
 	})
 }
 
@@ -164,52 +167,56 @@ func TestR42ASweeperThatStalledLeavesTheNewerLeaseAlone(t *testing.T) {
 // in this project that is a waiting row. And a kind without a handler is looked at
 // again within 5 s, by design, so that its token goes on rising.)
 func TestR57ALapsedLeaseIsNotRefreshedBeforeItsTaskIsDue(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		ids := b.schedule("t", "job", 1, func(int) time.Time { return time.Now().Add(-time.Hour) })
-		strange := b.schedule("s", "strange", 1, func(int) time.Time { return time.Now().Add(-time.Hour) })
-		lapsed(t, b.store, "crashed", append(ids, strange...))
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		ids := b.Schedule(t, "t", "job", 1, func(int) time.Time { return time.Now().Add(-time.Hour) })
+		strange := b.Schedule(t, "s", "strange", 1, func(int) time.Time { return time.Now().Add(-time.Hour) })
+		lapsed(t, b.Store, "crashed", append(ids, strange...))
 		soon := time.Now().Add(4 * time.Second).Truncate(time.Millisecond) // an hour, in short
-		b.exec(fmt.Sprintf("UPDATE %s SET due = %d, planned = %d WHERE id = '%s'", claim.DefaultTable, soon.UnixMilli(), soon.UnixMilli(), ids[0]))
-		before := b.rows()[ids[0]]
+		b.Exec(t, fmt.Sprintf("UPDATE %s SET due = %d, planned = %d WHERE id = '%s'", claim.DefaultTable, soon.UnixMilli(), soon.UnixMilli(), ids[0]))
+		before := b.Rows(t)[ids[0]]
 		j := newJournal()
-		w := j.start(t, "w", b.index, b.store, done, options(time.Minute))
-		until(t, 10*time.Second, "the strange one was given back twice", func() bool {
+		w := j.start(t, "w", b.Index, b.Store, done, options(time.Minute))
+		fleet.Until(t, 10*time.Second, "the strange one was given back twice", func() bool {
 			var n int
 			j.locked(func() { n = j.released[strange[0]] })
 			return n >= 2
 		})
 		if time.Now().Before(soon.Add(-100 * time.Millisecond)) { // claimed ahead by 50 ms
-			assert.Equal(t, before, b.rows()[ids[0]], "before its due time")
+			assert.Equal(t, before, b.Rows(t)[ids[0]], "before its due time")
 		}
-		until(t, 20*time.Second, "it runs", func() bool { return j.completed(ids) == 1 })
+		fleet.Until(t, 20*time.Second, "it runs", func() bool { return j.completed(ids) == 1 })
 		w.stop()
 		r := j.of(ids[0])
 		require.Len(t, r, 1)
 		assert.Equal(t, before.Token+1, r[0].token, "one grant more, no refresh loop")
 		assert.False(t, r[0].from.Before(soon.Add(-time.Millisecond)), "early")
 		assert.Equal(t, 1, r[0].crashes)
-		s := b.rows()[strange[0]]
+		s := b.Rows(t)[strange[0]]
 		assert.Equal(t, claim.Pending, s.Status)
 		assert.LessOrEqual(t, s.Attempts, 1, "grants that were given back don't count")
 	})
 }
 
 // inTx stores tasks within an open transaction; end it by commit or rollback.
-func (b *bench) inTx(list ...core.Task) (commit, rollback func()) {
-	b.t.Helper()
-	ctx := b.t.Context()
-	call, err := b.producer.NewCall(ctx)
-	require.NoError(b.t, err)
-	if b.my != nil {
-		tx, err := b.db.BeginTx(ctx, nil)
-		require.NoError(b.t, err)
-		require.NoError(b.t, b.my.InsertTx(ctx, tx, call, list))
-		return func() { require.NoError(b.t, tx.Commit()) }, func() { require.NoError(b.t, tx.Rollback()) }
+func inTx(t *testing.T, b *fleet.Bench, list ...core.Task) (commit, rollback func()) {
+	t.Helper()
+	ctx := t.Context()
+	call, err := b.Producer.NewCall(ctx)
+	require.NoError(t, err)
+	switch store := b.Store.(type) {
+	case *mysqlclaim.Store:
+		tx, err := b.DB.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		require.NoError(t, store.InsertTx(ctx, tx, call, list))
+		return func() { require.NoError(t, tx.Commit()) }, func() { require.NoError(t, tx.Rollback()) }
+	case *pgclaim.Store:
+		tx, err := b.Pool.Begin(ctx)
+		require.NoError(t, err)
+		require.NoError(t, store.InsertTx(ctx, tx, call, list))
+		return func() { require.NoError(t, tx.Commit(ctx)) }, func() { require.NoError(t, tx.Rollback(ctx)) }
 	}
-	tx, err := b.pool.Begin(ctx)
-	require.NoError(b.t, err)
-	require.NoError(b.t, b.pg.InsertTx(ctx, tx, call, list))
-	return func() { require.NoError(b.t, tx.Commit(ctx)) }, func() { require.NoError(b.t, tx.Rollback(ctx)) }
+	require.FailNow(t, "no transactions on "+b.At.Store)
+	return nil, nil
 }
 
 // https://github.com/sidekiq/sidekiq/issues/322 (and #2720),
@@ -218,13 +225,13 @@ func (b *bench) inTx(list ...core.Task) (commit, rollback func()) {
 // while its transaction is still open runs once, within a sweep of the commit; after
 // a rollback never, and its entry goes; nobody spins meanwhile.
 func TestR27ATaskOfAnOpenTransactionRunsAfterTheCommitOrNever(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		j := newJournal()
-		w := j.start(t, "w", b.index, b.store, done, options(5*time.Second))
+		w := j.start(t, "w", b.Index, b.Store, done, options(5*time.Second))
 		due := time.Now()
-		commit, _ := b.inTx(core.Task{ID: "committed", Kind: "job", Due: due})
-		_, rollback := b.inTx(core.Task{ID: "dropped", Kind: "job", Due: due})
-		require.NoError(t, b.producer.Track(t.Context(), core.Entry{ID: "committed", Due: due}, core.Entry{ID: "dropped", Due: due}))
+		commit, _ := inTx(t, b, core.Task{ID: "committed", Kind: "job", Due: due})
+		_, rollback := inTx(t, b, core.Task{ID: "dropped", Kind: "job", Due: due})
+		require.NoError(t, b.Producer.Track(t.Context(), core.Entry{ID: "committed", Due: due}, core.Entry{ID: "dropped", Due: due}))
 		open := scale(1500*time.Millisecond, 3*time.Second)
 		time.Sleep(open)
 		claims := j.counted(&j.claims)
@@ -234,9 +241,9 @@ func TestR27ATaskOfAnOpenTransactionRunsAfterTheCommitOrNever(t *testing.T) {
 		committed := time.Now()
 		rollback()
 		ids := []core.ID{"committed"}
-		until(t, 20*time.Second, "it runs", func() bool { return j.completed(ids) == 1 })
+		fleet.Until(t, 20*time.Second, "it runs", func() bool { return j.completed(ids) == 1 })
 		took := j.of("committed")[0].from.Sub(committed)
-		until(t, 20*time.Second, "the index is empty", func() bool { return b.redis.ZCard(t.Context(), dueKey).Val() == 0 })
+		fleet.Until(t, 20*time.Second, "the index is empty", func() bool { return b.Redis.ZCard(t.Context(), fleet.DueKey).Val() == 0 })
 		w.stop()
 		j.wantOnce(t, ids)
 		assert.Empty(t, j.of("dropped"))
@@ -250,25 +257,25 @@ func TestR27ATaskOfAnOpenTransactionRunsAfterTheCommitOrNever(t *testing.T) {
 // lost. Right: a task that is committed long after sweeps have passed its due time
 // and its id is found by the next one: no cursor outlives a sweep.
 func TestR34ATaskThatIsCommittedBehindTheSweepIsFound(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		commit, _ := b.inTx(core.Task{ID: "0-first", Kind: "job", Due: time.Now().Add(-24 * time.Hour)})
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		commit, _ := inTx(t, b, core.Task{ID: "0-first", Kind: "job", Due: time.Now().Add(-24 * time.Hour)})
 		var stop atomic.Bool
 		var filler sync.WaitGroup
 		filler.Go(func() { // so that sweeps have something to pass
 			for i := 0; !stop.Load(); i++ {
-				err := b.producer.Schedule(context.Background(), tasks(fmt.Sprint("z", i), "job", 10, now)...)
+				err := b.Producer.Schedule(context.Background(), fleet.Tasks(fmt.Sprint("z", i), "job", 10, now)...)
 				assert.NoError(t, err)
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
 		j := newJournal()
-		w := j.start(t, "w", b.index, b.store, done, options(5*time.Second))
+		w := j.start(t, "w", b.Index, b.Store, done, options(5*time.Second))
 		time.Sleep(scale(1500*time.Millisecond, 5*time.Second))
 		assert.Positive(t, j.total())
 		assert.Empty(t, j.of("0-first"))
 		commit()
 		committed := time.Now()
-		until(t, 20*time.Second, "it runs", func() bool { return j.completed([]core.ID{"0-first"}) == 1 })
+		fleet.Until(t, 20*time.Second, "it runs", func() bool { return j.completed([]core.ID{"0-first"}) == 1 })
 		took := j.of("0-first")[0].from.Sub(committed)
 		stop.Store(true)
 		filler.Wait()

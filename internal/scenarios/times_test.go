@@ -15,6 +15,7 @@ import (
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 	"github.com/dueclaim/dueclaim/mysqlclaim"
 )
 
@@ -24,7 +25,7 @@ import (
 // due later than any lease lasts, and one that works longer than that, run once;
 // nobody holds a task before its time.
 func TestR21ATaskFurtherOffThanALeaseRunsOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
 		const workers, n, lease = 4, 100, time.Second
 		off, worked := scale(3500*time.Millisecond, 15*time.Second), scale(3500*time.Millisecond, 10*time.Second)
 		j := newJournal()
@@ -32,16 +33,16 @@ func TestR21ATaskFurtherOffThanALeaseRunsOnce(t *testing.T) {
 		for i := range workers {
 			opt := options(lease)
 			opt.Slots = n
-			h := b.another()
-			all = append(all, j.start(t, fmt.Sprint("w", i), h.index, h.store, lasting(worked), opt))
+			h := fleet.Connect(t, b.At)
+			all = append(all, j.start(t, fmt.Sprint("w", i), h.Index, h.Store, lasting(worked), opt))
 		}
 		due := time.Now().Add(off)
-		ids := b.schedule("t", "job", n, func(int) time.Time { return due })
+		ids := b.Schedule(t, "t", "job", n, func(int) time.Time { return due })
 		for time.Until(due) > 300*time.Millisecond { // well before the 50 ms that a task may be claimed ahead
-			require.Equal(t, n, b.count(claim.Pending), "held before their time")
+			require.Equal(t, n, b.Count(t, claim.Pending), "held before their time")
 			time.Sleep(100 * time.Millisecond)
 		}
-		until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+		fleet.Until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 		for _, w := range all {
 			w.stop()
 		}
@@ -158,18 +159,18 @@ func (x framedIndex) Remove(ctx context.Context, entries []core.Entry) error {
 // clocks. Right: with workers five minutes behind and ahead no live lease is taken,
 // nothing starts early, and nothing is later than else.
 func TestR40WorkersWhoseClocksAreMinutesOffDisturbNobody(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		n := rounds(150, 500)
+	onBoth(t, func(t *testing.T, b *fleet.Bench) {
+		n := fleet.Rounds(150, 500)
 		const lease = 2 * time.Second
 		j := newJournal()
 		var all []*worker
 		for _, offset := range []time.Duration{-5 * time.Minute, 0, 5 * time.Minute} {
-			f := frame{Store: b.store, clock: b.store, idx: b.index, offset: offset}
+			f := frame{Store: b.Store, clock: b.Clock, idx: b.Index, offset: offset}
 			all = append(all, j.start(t, offset.String(), f.index(), f, lasting(4*time.Second), options(lease)))
 		}
 		due := time.Now().Add(1500 * time.Millisecond).Truncate(time.Millisecond)
-		ids := b.schedule("t", "job", n, func(i int) time.Time { return due.Add(time.Duration(i) * 2 * time.Millisecond) })
-		until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+		ids := b.Schedule(t, "t", "job", n, func(i int) time.Time { return due.Add(time.Duration(i) * 2 * time.Millisecond) })
+		fleet.Until(t, 60*time.Second, "all are done", func() bool { return j.completed(ids) == n })
 		for _, w := range all {
 			w.stop()
 		}
@@ -197,8 +198,8 @@ func TestR40WorkersWhoseClocksAreMinutesOffDisturbNobody(t *testing.T) {
 // without it the due time stays as it is through claim, heartbeat and completion.
 func TestR39ADueColumnThatChangesByItselfIsRefused(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, mariadb)
-	conn, err := b.db.Conn(t.Context())
+	b := newBench(t, fleet.MariaDB)
+	conn, err := b.DB.Conn(t.Context())
 	require.NoError(t, err)
 	defer conn.Close()
 	exec := func(statement string) {
@@ -214,7 +215,7 @@ func TestR39ADueColumnThatChangesByItselfIsRefused(t *testing.T) {
 	exec("SET SESSION explicit_defaults_for_timestamp = 1")
 	exec("CREATE TABLE stays " + fmt.Sprintf(columns, "TIMESTAMP(3) NOT NULL DEFAULT '2030-01-01'"))
 	table := func(name string) *mysqlclaim.Table {
-		x, err := mysqlclaim.NewTable(b.db, claim.Table{
+		x, err := mysqlclaim.NewTable(b.DB, claim.Table{
 			Name: name, ID: claim.IDColumn{Name: "id"},
 			State: claim.StateColumn{Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("done")},
 			Due:   claim.DueTime{Column: claim.TimeColumn{Name: "run_at", Kind: claim.Timestamp, Digits: 3}},
@@ -241,7 +242,7 @@ func TestR39ADueColumnThatChangesByItselfIsRefused(t *testing.T) {
 	assert.Empty(t, on(findings))
 	dueOf := func() (due sql.NullFloat64) {
 		t.Helper()
-		require.NoError(t, b.db.QueryRowContext(t.Context(), "SELECT UNIX_TIMESTAMP(run_at) FROM stays WHERE id = 'a'").Scan(&due))
+		require.NoError(t, b.DB.QueryRowContext(t.Context(), "SELECT UNIX_TIMESTAMP(run_at) FROM stays WHERE id = 'a'").Scan(&due))
 		require.True(t, due.Valid)
 		return due
 	}
@@ -266,7 +267,7 @@ func TestR39ADueColumnThatChangesByItselfIsRefused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	until(t, 20*time.Second, "it is done", func() bool { return j.completed([]core.ID{"a"}) == 1 })
+	fleet.Until(t, 20*time.Second, "it is done", func() bool { return j.completed([]core.ID{"a"}) == 1 })
 	cancel()
 	require.NoError(t, <-ended)
 	assert.Equal(t, before, dueOf(), "after it was done")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
 // hooked is a store with functions of the test's own around its calls. A nil one
@@ -22,13 +23,8 @@ type hooked struct {
 	afterCancel  func() error
 }
 
-// hook returns a hooked s, without hooks yet.
-func hook(s interface {
-	core.Store
-	core.TimeSource
-}) *hooked {
-	return &hooked{Store: s, TimeSource: s}
-}
+// hook returns a pair's store, without hooks yet.
+func hook(p *fleet.Parts) *hooked { return &hooked{Store: p.Store, TimeSource: p.Clock} }
 
 func (h *hooked) any(ctx context.Context) error {
 	if h.beforeAny == nil {
