@@ -22,7 +22,7 @@ import (
 func TestALongSnapshotOnPostgresHardlySlowsClaims(t *testing.T) {
 	t.Parallel()
 	t.Attr("dueclaim.backend", "store:postgres (pgx)")
-	cycles, measured := fleet.Rounds(2_000, 50_000), fleet.Rounds(500, 4_000)
+	cycles, measured := fleet.Rounds(1_000, 50_000), fleet.Rounds(400, 4_000)
 	b := fleet.BenchAt(t, fleet.Place{Store: fleet.Postgres, DSN: fleet.Database(t, fleet.Postgres)})
 	c := cycler{t: t, store: b.Store}
 	c.run(200) // opens connections

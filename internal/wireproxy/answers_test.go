@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -90,11 +91,13 @@ func TestAnswersOfMySQLEndWhereTheyEnd(t *testing.T) {
 		{"SELECT 1; SELECT nothing", nil},
 		{"SELECT nothing", nil},
 		{"WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, REPEAT('y', i) FROM n", nil},
-		{"SELECT REPEAT('z', 17000000)", nil}, // goes on in a second packet
 		{"SELECT ?, ?", []any{int64(7), "s"}},
 		{"SELECT ? FROM (SELECT 1) AS t WHERE 1 = 0", []any{"s"}},
 		{"DO ?", []any{int64(7)}},
 		{"SELECT nothing FROM nowhere WHERE a = ?", []any{int64(7)}},
+	}
+	if os.Getenv("DUECLAIM_STRESS") != "" {
+		queries = append(queries, query{"SELECT REPEAT('z', 17000000)", nil}) // goes on in a second packet
 	}
 	for name, database := range map[string]func(testing.TB) string{"mariadb": testserver.MariaDB, "mysql": testserver.MySQL} {
 		t.Run(name, func(t *testing.T) {
