@@ -17,7 +17,7 @@ type check struct {
 	run  string
 	args []string // of the test binary
 	env  []string
-	bare bool // needs no server and few seconds
+	bare bool // no server, few seconds, and little to compile
 }
 
 // The kinds of tests, at least two of which must catch each bug.
@@ -36,13 +36,10 @@ var unshrunk = []string{"-rapid.shrinktime=1ms"}
 
 func (c check) shortened() check { c.args = unshrunk; return c }
 
-// slow is for a bug that makes a quick check slow.
-func (c check) slow() check { c.bare = false; return c }
-
 var (
-	simulated = check{kind: simulations, pkg: "internal/simulation", run: "^TestSimulation$", bare: true}
+	simulated = check{kind: simulations, pkg: "internal/simulation", run: "^TestSimulation$"}
 	searched  = check{kind: searches, pkg: "internal/model", run: "^TestEveryOrderOfStepsWithOneTask$", bare: true}
-	onMemory  = check{kind: histories, pkg: "claim", run: "^TestMemoryAnswersRandomHistories$", bare: true}.shortened()
+	onMemory  = check{kind: histories, pkg: "claim", run: "^TestMemoryAnswersRandomHistories$"}.shortened()
 	onMariaDB = check{kind: histories, pkg: "mysqlclaim", run: "^TestRandomHistories$/mariadb/^defaults$"}.shortened()
 	onPgx     = check{kind: histories, pkg: "pgclaim", run: "^TestRandomHistories$/^pgx/^defaults$"}.shortened()
 	onSQLite  = check{kind: histories, pkg: "sqliteclaim", run: "^TestRandomHistories$/^defaults$"}.shortened()

@@ -9,7 +9,7 @@ func coreBugs() []bug {
 			file: "core/claims.go",
 			old:  `claimed, err = e.store.Claim(ctx, b.ids, b.lease)`,
 			new:  "b.lease.Holder = e.nextHolder()\n\t\tclaimed, err = e.store.Claim(ctx, b.ids, b.lease)",
-			by:   []check{committedConflict, simulated},
+			by:   []check{simulated, committedConflict},
 		},
 		{
 			name: "unknown-is-done",
@@ -17,7 +17,7 @@ func coreBugs() []bug {
 			file: "core/settle.go",
 			old:  `case itemErr == nil:`,
 			new:  `case itemErr == nil || !answered(itemErr):`,
-			by:   []check{scene("R46", ""), simulated, spoiltDatabase},
+			by:   []check{simulated, scene("R46", ""), spoiltDatabase},
 		},
 		{
 			name: "handler-beyond-its-lease",
@@ -41,7 +41,7 @@ func coreBugs() []bug {
 			file: "core/claims.go",
 			old:  "\t\tdelete(e.hand, id)\n\t\td := max(",
 			new:  "\t\td := max(",
-			by:   []check{simulated.slow(), spoiltDatabase},
+			by:   []check{simulated, spoiltDatabase},
 		},
 		{
 			name: "loss-is-not-looked-for",
@@ -49,7 +49,7 @@ func coreBugs() []bug {
 			file: "core/losses.go",
 			old:  `if now == "" || now == w.last {`,
 			new:  `if now != "" {`,
-			by:   []check{scene("R17", ""), spoiltRedis, simulated},
+			by:   []check{scene("R17", ""), spoiltRedis},
 		},
 	}
 }

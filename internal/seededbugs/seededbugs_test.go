@@ -42,7 +42,6 @@ type tally struct {
 	controls map[string]*control
 	tried    int
 	caught   int
-	missed   []string
 	by       map[string]int
 }
 
