@@ -25,7 +25,7 @@ func coreBugs() []bug {
 			file: "core/lease.go",
 			old:  "over = append(over, j)\n",
 			new:  "next = min(next, now+e.heartbeat())\n",
-			by:   []check{simulated, scene("R37", "")},
+			by:   []check{simulatedLong, scene("R37", "")},
 		},
 		{
 			name: "start-before-due",

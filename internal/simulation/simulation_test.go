@@ -22,12 +22,17 @@ const schedulers, producers = 4, 2
 
 func stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }
 
-// TestSimulation goes through seeds: 40, or 2,000 with DUECLAIM_STRESS, or the one
-// that DUECLAIM_SEED names.
+// TestSimulation goes through seeds: 40, or 2,000 with DUECLAIM_STRESS, or as many as
+// DUECLAIM_SEEDS says, or the one that DUECLAIM_SEED names.
 func TestSimulation(t *testing.T) {
 	first, n := uint64(1), uint64(40)
 	if stress() {
 		n = 2000
+	}
+	if text := os.Getenv("DUECLAIM_SEEDS"); text != "" {
+		var err error
+		n, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
 	}
 	replay := os.Getenv("DUECLAIM_SEED")
 	if replay != "" {
