@@ -45,7 +45,7 @@ func TestKeysOfAQueueShareASlotAndNoTwoQueuesShareAKey(t *testing.T) {
 	}
 	n, err := newNames("orders")
 	require.NoError(t, err)
-	assert.Equal(t, names{due: "dueclaim:{orders}:due", junk: "dueclaim:{orders}:junk", wake: "dueclaim:{orders}:wake"}, n)
+	assert.Equal(t, names{due: "dueclaim:{orders}:due", junk: "dueclaim:{orders}:junk", life: "dueclaim:{orders}:life", wake: "dueclaim:{orders}:wake"}, n)
 }
 
 func TestBadQueueNamesAreRefused(t *testing.T) {
