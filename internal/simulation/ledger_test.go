@@ -53,6 +53,7 @@ type grant struct {
 	life    *life
 	at      time.Time // bubble time
 	started bool
+	done    bool // completed under it
 }
 
 func newLedger(w *world, opt claim.MemoryOptions) *ledger {
@@ -237,6 +238,7 @@ func (l *ledger) settled(s *core.Settlement, b *claim.MemoryTask, refused error)
 	switch s.Outcome {
 	case core.Done:
 		life.ended = true
+		l.grants[ticket{g.ID, g.Token}].done = true
 		if life.dones++; life.dones > 1 {
 			l.w.fail(g.ID, "completed %d times", life.dones)
 		}
@@ -309,6 +311,18 @@ func (l *ledger) start(job *core.Job) *life {
 		l.w.fail(id, "started under token %d after it was cancelled", job.Grant.Token)
 	}
 	return g.life
+}
+
+// told judges what a scheduler says of a settlement.
+func (l *ledger) told(s core.Settlement, err error) {
+	if err != nil || s.Outcome != core.Done {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.grants[ticket{s.Grant.ID, s.Grant.Token}]; g == nil || !g.done {
+		l.w.fail(s.Grant.ID, "the completion of token %d is said to be recorded, and isn't", s.Grant.Token)
+	}
 }
 
 // items returns the errors by item; known is false where the outcome is unknown.

@@ -57,7 +57,7 @@ func (s *slot) start() *process {
 	sch, err := core.New(idx, store, s.w.handler(g, s.n > 0), core.Options{
 		Name: fmt.Sprintf("p%d", s.n), Slots: set.slots, Lease: set.lease, Drain: set.drain, Horizon: set.horizon,
 		Backoff: func(failures int) time.Duration { return time.Duration(failures) * 700 * time.Millisecond },
-		Logger:  slog.New(p.hand),
+		Logger:  slog.New(p.hand), Observer: core.Observer{Settled: s.w.ledger.told},
 	})
 	if err != nil {
 		panic(err)
