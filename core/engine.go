@@ -71,7 +71,7 @@ type engine struct {
 	strangers map[string]*stranger
 	rests     map[ID]time.Time // store time: back-offs that the store can't date
 
-	wholeSweep time.Duration // on the monotonic clock: when a near sweep reads from the start again; nearSweep's own
+	whole wholeSweeps // nearSweep's own
 
 	settles settleQueue
 	jobs    sync.WaitGroup // handlers

@@ -88,26 +88,40 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 // Bounds of what near sweeps cost where the rows' beginnings are slow to read.
 const (
 	slowSweep  = 20 * time.Millisecond
-	sweepShare = 20               // of the time, one part at most goes into sweeps from the start
-	sweepGap   = 10 * time.Second // between two of those, at most
-	recent     = time.Minute      // what the others look at
+	slower     = 4               // times, so that it is the beginnings that are slow
+	sweepShare = 20              // of the time, one part at most goes into sweeps from the start
+	sweepGap   = 5 * time.Second // between two of those, at most
+	recent     = time.Minute     // what the others look at
 )
+
+// wholeSweeps says when a near sweep reads from the start of time.
+type wholeSweeps struct {
+	took time.Duration // by the last one
+	next time.Duration // on the monotonic clock
+}
 
 // sweepFrom returns where a near sweep begins: at the start of time, or, for a
 // while after one that was slow, a minute ago. Where a database can't clean up
 // behind what was done long ago (an old snapshot is open), each reading from the
-// start walks over all of it. ended is to be called after the sweep; busy: it found a
-// backlog that only sweeps can serve, so that the next one is to begin there too.
+// start walks over all of it. Where it is slow all over, a shorter reading doesn't
+// help, and the next one is whole again. ended is to be called after the sweep; busy:
+// it found a backlog that only sweeps can serve, so that the next one is to begin
+// there too.
 //
 // See https://github.com/riverqueue/river/issues/59.
 func (e *engine) sweepFrom(now time.Time) (after Entry, ended func(busy bool)) {
-	began := e.clock.mono()
-	if began < e.wholeSweep {
-		return Entry{Due: CeilMilli(now.Add(-recent))}, func(bool) {}
+	began, whole := e.clock.mono(), &e.whole
+	if began < whole.next {
+		return Entry{Due: CeilMilli(now.Add(-recent))}, func(bool) {
+			if slower*(e.clock.mono()-began) > whole.took {
+				whole.next = 0
+			}
+		}
 	}
 	return Entry{}, func(busy bool) {
-		if took := e.clock.mono() - began; took > slowSweep && !busy {
-			e.wholeSweep = e.clock.mono() + min(sweepShare*took, sweepGap)
+		whole.took = e.clock.mono() - began
+		if whole.took > slowSweep && !busy {
+			whole.next = e.clock.mono() + min(sweepShare*whole.took, sweepGap)
 		}
 	}
 }
