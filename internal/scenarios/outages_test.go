@@ -199,10 +199,10 @@ func TestR29ThePromotionOfAReplicaStopsNothing(t *testing.T) {
 	promoted := time.Now()
 	ids := fleet.IDs(list)
 	fleet.Until(t, span+30*time.Second, "all are done", func() bool { return j.completed(ids) == n })
+	fleet.Until(t, 10*time.Second, "the new master is in use", func() bool { return admin.ZCard(t.Context(), fleet.DueKey).Val() == 0 })
 	w.stop()
 	j.wantOnce(t, ids)
 	assert.Less(t, j.latest(ids), bound(5*time.Second))
-	fleet.Until(t, 10*time.Second, "the new master is in use", func() bool { return admin.ZCard(t.Context(), fleet.DueKey).Val() == 0 })
 	figure(t, "replica promoted in the middle of %d tasks, the later half never replicated: all once, greatest lateness %v; failed calls %v; over %.1f s after the promotion",
 		n, j.latest(ids).Round(time.Millisecond), j.failed, time.Since(promoted).Seconds())
 }

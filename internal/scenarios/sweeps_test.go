@@ -271,7 +271,7 @@ func TestR34ATaskThatIsCommittedBehindTheSweepIsFound(t *testing.T) {
 		j := newJournal()
 		w := j.start(t, "w", b.Index, b.Store, done, options(5*time.Second))
 		time.Sleep(scale(1500*time.Millisecond, 5*time.Second))
-		assert.Positive(t, j.total())
+		fleet.Until(t, 20*time.Second, "the worker works", func() bool { return j.total() > 0 })
 		assert.Empty(t, j.of("0-first"))
 		commit()
 		committed := time.Now()
