@@ -29,7 +29,8 @@ func (x *Index) Add(ctx context.Context, entries []core.Entry) error {
 		args[0], args[1] = x.names.wake, score(earliest)
 		calls = append(calls, args)
 	}
-	return x.wrap("add", x.runAll(ctx, x.scripts.add, calls))
+	_, err := x.runAll(ctx, x.scripts.add, calls)
+	return x.wrap("add", err)
 }
 
 // AddMissing implements [core.Restorer], 256 entries a script, 2,048 a round trip.
@@ -48,7 +49,8 @@ func (x *Index) AddMissing(ctx context.Context, entries []core.Entry) error {
 		}
 		calls = append(calls, args)
 	}
-	return x.wrap("add missing", x.runAll(ctx, x.scripts.addMissing, calls))
+	_, err := x.runAll(ctx, x.scripts.addMissing, calls)
+	return x.wrap("add missing", err)
 }
 
 // Move implements [core.TimeIndex], 256 moves a script, 2,048 a round trip.
@@ -66,10 +68,12 @@ func (x *Index) Move(ctx context.Context, moves []core.Move) error {
 		}
 		calls = append(calls, args)
 	}
-	return x.wrap("move", x.runAll(ctx, x.scripts.move, calls))
+	_, err := x.runAll(ctx, x.scripts.move, calls)
+	return x.wrap("move", err)
 }
 
-// Remove implements [core.TimeIndex], 256 entries a script, 2,048 a round trip.
+// Remove implements [core.TimeIndex], 256 entries a script, 2,048 a round trip, and
+// one more where it took the last entry.
 func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 	if err := ctx.Err(); err != nil {
 		return x.wrap("remove", err)
@@ -83,7 +87,14 @@ func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 		}
 		calls = append(calls, args)
 	}
-	return x.wrap("remove", x.runAll(ctx, x.scripts.remove, calls))
+	last, err := x.runAll(ctx, x.scripts.remove, calls)
+	if err != nil {
+		return x.wrap("remove", err)
+	}
+	if last == int64(1) {
+		x.noteEmptied(ctx)
+	}
+	return nil
 }
 
 // score is t in whole milliseconds, which a float64 holds exactly, in the digits

@@ -2,6 +2,7 @@ package redisindex_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,48 @@ func TestTheGenerationIsAnotherWhenTheSortedSetIsGone(t *testing.T) {
 		require.NoError(t, idx.Add(t.Context(), []core.Entry{entry("a", 1)}))
 		assert.Equal(t, second, generation(t, idx), "filling it again is no loss")
 	})
+}
+
+func TestTheGenerationStaysWhenTheLastEntryIsRemoved(t *testing.T) {
+	onEach(t, func(t *testing.T, client *redis.Client) {
+		for _, n := range []int{1, 1000} { // in one script, in a pipeline
+			idx, key := newIndexJunk(t, client, nil)
+			var entries []core.Entry
+			for i := range n {
+				entries = append(entries, entry(strconv.Itoa(i), i))
+			}
+			name := generation(t, idx)
+			for range 3 {
+				require.NoError(t, idx.Add(t.Context(), entries))
+				assert.Equal(t, name, generation(t, idx))
+				require.NoError(t, idx.Remove(t.Context(), entries))
+				assert.Equal(t, name, generation(t, idx), "a queue at night is no loss after loss")
+			}
+			require.NoError(t, idx.Add(t.Context(), entries))
+			assert.Equal(t, name, generation(t, idx))
+			require.NoError(t, client.Del(t.Context(), key).Err())
+			assert.NotEqual(t, name, generation(t, idx), "a real one is told all the same")
+		}
+	})
+}
+
+func TestTheGenerationIsThatOfTheServerThatHasTheSet(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis")
+	shards := map[string]string{}
+	for i, url := range []string{testserver.PrivateRedis(t).URL(), testserver.Redis(t)} {
+		o, err := redis.ParseURL(url)
+		require.NoError(t, err)
+		shards[strconv.Itoa(i)] = o.Addr
+	}
+	client := redis.NewRing(&redis.RingOptions{Addrs: shards}) // sends what has no key anywhere
+	t.Cleanup(func() { _ = client.Close() })
+	idx := newIndex(t, client)
+	require.NoError(t, idx.Add(t.Context(), []core.Entry{entry("a", 1)}))
+	name := generation(t, idx)
+	assert.Regexp(t, "^[^ ]+ [0-9a-f]+$", name, "with the server's start")
+	for range 20 {
+		require.Equal(t, name, generation(t, idx))
+	}
 }
 
 func TestTheGenerationIsAnotherAfterAFlush(t *testing.T) {

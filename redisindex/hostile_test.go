@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -166,7 +165,7 @@ func TestAKeyOfAnotherTypeIsSaidAndTasksRunFromTheStore(t *testing.T) {
 	store := claim.NewMemory(claim.MemoryOptions{})
 	var ran atomic.Int64
 	handler := core.HandlerFunc(func(context.Context, *core.Job) error { ran.Add(1); return nil })
-	scheduler, err := core.New(idx, store, handler, core.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	scheduler, err := core.New(idx, store, handler, core.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -19,6 +19,8 @@ var (
 	addMissingLua string
 	//go:embed lua/due.lua
 	dueLua string
+	//go:embed lua/emptied.lua
+	emptiedLua string
 	//go:embed lua/generation.lua
 	generationLua string
 	//go:embed lua/move.lua
@@ -41,12 +43,13 @@ const (
 
 type script struct{ src, sha string }
 
-type scripts struct{ add, addMissing, due, generation, move, remove, setAside, take script }
+type scripts struct{ add, addMissing, due, emptied, generation, move, remove, setAside, take script }
 
 func newScripts() scripts {
 	return scripts{
 		add: newScript(addLua), addMissing: newScript(addMissingLua), due: newScript(dueLua),
-		generation: newScript(generationLua), move: newScript(moveLua), remove: newScript(removeLua), setAside: newScript(setAsideLua), take: newScript(takeLua),
+		emptied: newScript(emptiedLua), generation: newScript(generationLua), move: newScript(moveLua), remove: newScript(removeLua),
+		setAside: newScript(setAsideLua), take: newScript(takeLua),
 	}
 }
 
@@ -102,34 +105,35 @@ func (x *Index) run(ctx context.Context, s script, repeatable bool, keys []strin
 }
 
 // runAll calls the script once for each element of calls, in order, several in
-// one round trip. The script must be idempotent.
-func (x *Index) runAll(ctx context.Context, s script, calls [][]any) error {
+// one round trip. The script must be idempotent. It returns the last one's reply.
+func (x *Index) runAll(ctx context.Context, s script, calls [][]any) (last any, err error) {
 	keys := []string{x.names.due}
 	for len(calls) > 0 {
 		some := calls[:min(len(calls), pipelined)]
 		calls = calls[len(some):]
 		if len(some) == 1 {
-			if _, err := x.run(ctx, s, true, keys, some[0]); err != nil {
-				return err
+			if last, err = x.run(ctx, s, true, keys, some[0]); err != nil {
+				return nil, err
 			}
 			continue
 		}
-		_, err := within(ctx, func() (struct{}, error) {
-			err := x.pipeline(ctx, s, false, keys, some)
+		last, err = within(ctx, func() (any, error) {
+			reply, err := x.pipeline(ctx, s, false, keys, some)
 			if redis.HasErrorPrefix(err, "NOSCRIPT") {
-				err = x.pipeline(ctx, s, true, keys, some)
+				reply, err = x.pipeline(ctx, s, true, keys, some)
 			}
-			return struct{}{}, err
+			return reply, err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
-// pipeline returns NOSCRIPT if any call met it, else the first error.
-func (x *Index) pipeline(ctx context.Context, s script, full bool, keys []string, calls [][]any) error {
+// pipeline returns the last call's reply. Its error is NOSCRIPT if any call met it,
+// else the first error.
+func (x *Index) pipeline(ctx context.Context, s script, full bool, keys []string, calls [][]any) (last any, err error) {
 	cmds, err := x.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, args := range calls {
 			_ = p.Process(ctx, s.cmd(ctx, full, keys, args)) // queues it; the error comes with the reply
@@ -138,8 +142,11 @@ func (x *Index) pipeline(ctx context.Context, s script, full bool, keys []string
 	})
 	for _, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			return cmd.Err()
+			return nil, cmd.Err()
+		}
+		if c, ok := cmd.(*redis.Cmd); ok {
+			last = c.Val()
 		}
 	}
-	return err
+	return last, err
 }

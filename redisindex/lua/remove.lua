@@ -1,6 +1,7 @@
 -- Removes entries that still stand where the caller thinks.
 -- KEYS[1] the sorted set. ARGV two lists of the same length: ids, due times.
 -- A fractional score that someone else wrote counts as rounded up.
+-- Returns 1 when that leaves the set empty, else 0.
 local n = #ARGV / 2
 local scores = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 1, n))
 local gone = {}
@@ -13,4 +14,5 @@ end
 if #gone == 0 then
   return 0
 end
-return redis.call('ZREM', KEYS[1], unpack(gone))
+local size = redis.call('ZCARD', KEYS[1])
+return redis.call('ZREM', KEYS[1], unpack(gone)) == size and 1 or 0
