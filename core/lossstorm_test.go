@@ -109,3 +109,36 @@ func TestAnOldBacklogIsServedBySlowSweepsWhileTheIndexIsAway(t *testing.T) {
 		require.NoError(t, stop())
 	})
 }
+
+func TestATickTellsOfItsSweep(t *testing.T) {
+	p := newParts(t)
+	s := newScheduler(t, p.idx, p.store, &recorder{}, core.Options{})
+	_, err := s.Tick(t.Context(), time.Now())
+	require.NoError(t, err)
+	assert.False(t, s.Health().Swept.IsZero())
+}
+
+// stutterer fails each second take, of two looks where it doesn't.
+type stutterer struct {
+	core.TimeIndex
+	looks atomic.Int64
+}
+
+func (x *stutterer) Due(ctx context.Context, now time.Time, limit int) ([]core.Entry, error) {
+	if x.looks.Add(1)%3 == 0 {
+		return nil, errAway
+	}
+	return x.TimeIndex.Due(ctx, now, limit)
+}
+
+func TestAnIndexThatStuttersDoesntMakeTheStoreBeSweptWithoutPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		idx := &stutterer{TimeIndex: newNamedIndex()}
+		store := &hookedStore{Store: p.store}
+		stop := running(t, newScheduler(t, idx, store, &recorder{}, core.Options{Poll: 20 * time.Millisecond}))
+		time.Sleep(time.Minute)
+		assert.Less(t, store.count("waiting"), 60*6, "in a minute")
+		require.NoError(t, stop())
+	})
+}

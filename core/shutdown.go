@@ -177,6 +177,9 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 	defer unhook()
 
 	_, sweepErr := e.sweepNear(ctx, 0)
+	if ctx.Err() == nil {
+		e.health.sweep("near", sweepErr)
+	}
 	var takeErr, claimErr error
 	left := e.opt.Slots
 	for range 2 { // what the sweep left, and what the index has

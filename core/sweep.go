@@ -25,7 +25,10 @@ func (e *engine) nearSweep(ctx context.Context) {
 		case busy:
 			await(ctx, nil, e.opt.NearSweep/20)
 		default:
-			await(ctx, e.fails, e.opt.NearSweep)
+			ended := e.clock.mono()
+			if await(ctx, e.fails, e.opt.NearSweep) { // at once, but for one that stutters
+				await(ctx, nil, e.opt.NearSweep/5-(e.clock.mono()-ended))
+			}
 		}
 		down.ok()
 	}
