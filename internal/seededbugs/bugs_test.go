@@ -56,6 +56,7 @@ var (
 
 	racesOnMariaDB = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^mariadb$"}
 	racesOnPgx     = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^pgx$"}
+	kills          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestKilledWorkersLoseNothing$"}
 	stops          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestStoppedWorkersCompleteNothingThatWasTakenOver$"}
 	spoiltRedis    = check{kind: chaotic, pkg: "internal/chaos", run: "^TestNothingThatHappensToRedisLosesATask$"}
 	spoiltDatabase = check{kind: chaotic, pkg: "internal/chaos", run: "^TestNothingThatHappensToTheDatabaseUndoesWhatItAcknowledged$"}

@@ -33,7 +33,7 @@ func coreBugs() []bug {
 			file: "core/jobs.go",
 			old:  `if d <= 0 {`,
 			new:  `if d <= e.opt.Ahead {`,
-			by:   []check{simulated, scene("R21", "")},
+			by:   []check{simulated, scene("R21", ""), kills, scene("R40", "")},
 		},
 		{
 			name: "id-that-stays-in-hand",
