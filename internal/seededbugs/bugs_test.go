@@ -28,6 +28,7 @@ const (
 	unknown     = "unknown outcomes"
 	chaotic     = "chaos"
 	scenario    = "scenarios"
+	conforms    = "conformance cases"
 )
 
 // A failing history is printed as it is: to make it smaller would take longer than
@@ -56,6 +57,7 @@ var (
 
 	racesOnMariaDB = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^mariadb$"}
 	racesOnPgx     = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^pgx$"}
+	lossesOfRedis  = check{kind: conforms, pkg: "redisindex", run: "^TestConformance$/^losses$"}
 	kills          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestKilledWorkersLoseNothing$"}
 	stops          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestStoppedWorkersCompleteNothingThatWasTakenOver$"}
 	spoiltRedis    = check{kind: chaotic, pkg: "internal/chaos", run: "^TestNothingThatHappensToRedisLosesATask$"}

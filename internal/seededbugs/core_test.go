@@ -43,13 +43,5 @@ func coreBugs() []bug {
 			new:  "\t\td := max(",
 			by:   []check{simulated, spoiltDatabase},
 		},
-		{
-			name: "loss-is-not-looked-for",
-			harm: "an emptied index stays empty until the next full sweep, for half an hour",
-			file: "core/losses.go",
-			old:  `if now == "" || now == w.last {`,
-			new:  `if now != "" {`,
-			by:   []check{scene("R17", ""), spoiltRedis},
-		},
 	}
 }

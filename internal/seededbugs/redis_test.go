@@ -32,7 +32,7 @@ func redisBugs() []bug {
 			file: "redisindex/lua/generation.lua",
 			old:  `name = ARGV[1]`,
 			new:  `name = 'the one'`,
-			by:   []check{scene("R17", ""), spoiltRedis},
+			by:   []check{lossesOfRedis, spoiltRedis},
 		},
 	}
 }
