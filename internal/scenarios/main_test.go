@@ -17,7 +17,7 @@ import (
 // parallel is how many scenarios are under way at once. They wait most of their
 // time, for due times, sweeps and ends of leases, so more of them than there are
 // cores.
-const parallel = "16"
+const parallel = "8"
 
 // TestMain makes this binary a worker where it was started as one.
 func TestMain(m *testing.M) {

@@ -26,8 +26,8 @@ import (
 // nobody holds a task before its time.
 func TestR21ATaskFurtherOffThanALeaseRunsOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *fleet.Bench) {
-		const workers, n, lease = 4, 100, time.Second
-		off, worked := scale(3500*time.Millisecond, 15*time.Second), scale(3500*time.Millisecond, 10*time.Second)
+		const workers, n, lease = 4, 100, 2 * time.Second
+		off, worked := scale(5*time.Second, 15*time.Second), scale(5*time.Second, 10*time.Second)
 		j := newJournal()
 		var all []*worker
 		for i := range workers {
