@@ -6,6 +6,10 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
+// The transitions are the protocol itself, without a database: claim.Memory makes
+// them, a model of the protocol searches them, and who writes a store may compare it
+// with them.
+
 // Claim is the transition of that name: where lease may have r, it makes r a grant
 // to lease.Holder and returns true. Else, and for a repeat that finds its own grant,
 // it changes nothing; [Row.Claimed] says which.
