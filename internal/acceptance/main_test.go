@@ -7,4 +7,4 @@ import (
 )
 
 // TestMain makes this binary a worker where it was started as one.
-func TestMain(m *testing.M) { fleet.Main(m) }
+func TestMain(m *testing.M) { fleet.Main(m, 4) }

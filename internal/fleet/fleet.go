@@ -3,23 +3,31 @@
 //
 // A test binary becomes a worker when it is started as one:
 //
-//	func TestMain(m *testing.M) { fleet.Main(m) }
+//	func TestMain(m *testing.M) { fleet.Main(m, 4) }
 //
 // Its tests then work on a [Bench] (a pair of backends of their own, with a
 // producer), [Start] workers with [Orders], and go by the [Event]s that those say.
 package fleet
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Main runs the tests of a binary, or makes it a worker where it was started as
-// one: call it from TestMain.
-func Main(m *testing.M) {
+// one: call it from TestMain. Unless -parallel says otherwise, so many tests are under
+// way at once: they wait most of their time, for due times, sweeps and ends of
+// leases, so more of them than there are cores.
+func Main(m *testing.M, parallel int) {
+	redis.SetLogger(silent{}) // servers are killed here
 	if os.Getenv(workerRole) != "" {
 		if err := work(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
@@ -27,8 +35,20 @@ func Main(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			panic(err)
+		}
+	}
 	m.Run()
 }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // Stress says whether there is time for more rounds.
 func Stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }

@@ -1,41 +1,17 @@
 package scenarios
 
 import (
-	"context"
-	"flag"
 	"fmt"
 	"os"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dueclaim/dueclaim/internal/fleet"
 )
 
-// parallel is how many scenarios are under way at once. They wait most of their
-// time, for due times, sweeps and ends of leases, so more of them than there are
-// cores.
-const parallel = "8"
-
 // TestMain makes this binary a worker where it was started as one.
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // servers are killed here
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		if err := flag.Set("test.parallel", parallel); err != nil {
-			panic(err)
-		}
-	}
-	fleet.Main(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { fleet.Main(m, 8) }
 
 // scale is fleet.Rounds for durations.
 func scale(short, whole time.Duration) time.Duration {
