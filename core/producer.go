@@ -43,6 +43,8 @@ type Producer struct {
 
 	mu        sync.Mutex
 	skipIndex time.Duration // on the monotonic clock: the index failed, leave it alone until then
+	untold    int           // tasks that the index could not be told of since the last line of the log
+	untoldAt  time.Duration // on the monotonic clock: that line; 0: the index is well
 	syncing   chan struct{} // full while a call reads the store's clock
 }
 
@@ -295,13 +297,34 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 			p.mu.Lock()
 			p.skipIndex = p.clock.mono() + time.Second
 			p.mu.Unlock()
-			p.opt.Logger.Warn("dueclaim: index can't be told; the sweep will find the tasks", "tasks", len(entries), "err", err)
 		}
 	}
 	if err != nil {
 		p.opt.Observer.notIndexed(len(entries), err)
 	}
+	p.logIndex(len(entries), err)
 	return err
+}
+
+// logIndex logs the beginning of an outage of the index, how it goes once a minute,
+// and its end.
+func (p *Producer) logIndex(tasks int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		if p.untoldAt > 0 {
+			p.opt.Logger.Info("dueclaim: index can be told again", "tasks_since_last_line", p.untold)
+		}
+		p.untold, p.untoldAt = 0, 0
+		return
+	}
+	p.untold += tasks
+	now := p.clock.mono()
+	if p.untoldAt > 0 && now-p.untoldAt < time.Minute {
+		return
+	}
+	p.opt.Logger.Warn("dueclaim: index can't be told; the sweeps will find the tasks", "tasks", p.untold, "err", err)
+	p.untold, p.untoldAt = 0, now
 }
 
 var errIndexAway = errors.New("index failed less than a second ago and is left alone")

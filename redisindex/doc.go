@@ -41,6 +41,7 @@
 //		ContextTimeoutEnabled: true,            // a call's deadline also ends its I/O
 //		ReadTimeout:           time.Second,     // and so does this when it is cancelled
 //		MaxRetries:            1,
+//		DialerRetries:         1,               // five, the default, are half a second of a dead server
 //	})
 //
 // go-redis by itself looks at a cancelled context between two attempts only, and
@@ -54,9 +55,10 @@
 // calls never block in Redis. Old proxies may need Protocol: 2 and
 // MaintNotificationsConfig with Mode: maintnotifications.ModeDisabled.
 //
-// With ACLs the user needs the key pattern dueclaim:*, the channel pattern
-// dueclaim:* and the commands EVAL, EVALSHA, ZADD, ZREM, ZCARD, ZSCORE, ZMSCORE,
-// ZRANGEBYSCORE, ZREMRANGEBYRANK, EXISTS, HGET, HSET, PUBLISH, SUBSCRIBE, PING;
+// With ACLs (docs/operations.md has the whole line) the user needs the queue's three
+// keys and its channel, and the commands EVAL, EVALSHA, ZADD, ZREM, ZCARD, ZSCORE,
+// ZMSCORE, ZRANGEBYSCORE, ZREMRANGEBYRANK, EXISTS, HGET, HSET, PUBLISH, SUBSCRIBE,
+// UNSUBSCRIBE, PING, HELLO;
 // with INFO it also notices restarts and promotions at once and checks the
 // maxmemory-policy.
 package redisindex

@@ -2,7 +2,6 @@ package redisindex
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,10 +53,11 @@ func checkMemory(ctx context.Context, client redis.Cmdable) ([]string, error) {
 	return nil, nil
 }
 
-// isRefusal tells whether err is the server's own answer, as opposed to none.
+// isRefusal tells whether err says that the server hasn't this command, or not for
+// this user; a server that loads its data, or knows no such password, says nothing of
+// the command.
 func isRefusal(err error) bool {
-	var refusal redis.Error
-	return errors.As(err, &refusal)
+	return redis.HasErrorPrefix(err, "NOPERM") || redis.HasErrorPrefix(err, "ERR")
 }
 
 // infoField returns the value of a line "name:value" of INFO, or "".

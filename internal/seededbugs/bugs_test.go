@@ -57,6 +57,9 @@ var (
 
 	racesOnMariaDB = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^mariadb$"}
 	racesOnPgx     = check{kind: chaotic, pkg: "internal/chaos", run: "^TestSixteenClaimersOfTheSameIdsHaveOneWinnerEach$/^pgx$"}
+	// A race of two statements, which three hundred ids may not meet.
+	longRacesOnPgx = check{kind: chaotic, pkg: "internal/chaos", run: racesOnPgx.run, env: []string{"DUECLAIM_STRESS=1"}}
+	tokensOnPgx    = check{kind: conforms, pkg: "pgclaim", run: "^TestStoreKeepsTheContract$/^pgx_cache_statement$/^token$"}
 	lossesOfRedis  = check{kind: conforms, pkg: "redisindex", run: "^TestConformance$/^losses$"}
 	kills          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestKilledWorkersLoseNothing$"}
 	stops          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestStoppedWorkersCompleteNothingThatWasTakenOver$"}

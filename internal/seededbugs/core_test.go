@@ -41,7 +41,7 @@ func coreBugs() []bug {
 			file: "core/claims.go",
 			old:  "\t\tdelete(e.hand, id)\n\t\td := max(",
 			new:  "\t\td := max(",
-			by:   []check{simulated, spoiltDatabase},
+			by:   []check{simulated, scene("R33", "mariadb"), spoiltDatabase},
 		},
 	}
 }

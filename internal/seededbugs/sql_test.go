@@ -66,7 +66,7 @@ UPDATE {table} AS t
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
 `,
-			by: []check{racesOnPgx, onPgx, brokenLineToPgx},
+			by: []check{onPgx, longRacesOnPgx, brokenLineToPgx},
 		},
 		{
 			name: "postgres-held-by-anybody",
@@ -90,7 +90,7 @@ UPDATE {table} AS t
 			file: "pgclaim/insert.go",
 			old:  `token = greatest(t.token + 1, excluded.token)`,
 			new:  `token = excluded.token`,
-			by:   []check{onPgx, brokenLineToPgx},
+			by:   []check{onPgx, tokensOnPgx, brokenLineToPgx},
 		},
 	}
 }

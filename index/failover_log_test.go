@@ -1,0 +1,56 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/index"
+)
+
+// Who reads that the index answers again takes the outage for over, and whose probe
+// reads Health sees none.
+func TestASwitchToTheBackupIsNotLoggedAsTheEndOfTheOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		primary := newRemote()
+		idx, err := index.Failover(primary, heapindex.New())
+		require.NoError(t, err)
+		var log bytes.Buffer // the bubble's waits order its uses
+		s, err := core.New(idx, claim.NewMemory(claim.MemoryOptions{}), &core.Mux{},
+			core.Options{Poll: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		done := make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { done <- s.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		log.Reset()
+
+		primary.state.Store(gone)
+		for range 100 {
+			time.Sleep(50 * time.Millisecond)
+			synctest.Wait()
+			assert.NotContains(t, log.String(), "answers again")
+		}
+		assert.ErrorIs(t, s.Health().Index.Err, index.ErrOnBackup)
+		assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("index failing")), "%s", log.String())
+
+		primary.state.Store(well)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.True(t, s.Health().Index.OK)
+		assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("answers again")), "%s", log.String())
+
+		stop()
+		require.NoError(t, <-done)
+	})
+}
