@@ -2,6 +2,7 @@ package redisindex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,13 @@ func checkMemory(ctx context.Context, client redis.Cmdable) ([]string, error) {
 // this user; a server that loads its data, or knows no such password, says nothing of
 // the command.
 func isRefusal(err error) bool {
-	return redis.HasErrorPrefix(err, "NOPERM") || redis.HasErrorPrefix(err, "ERR")
+	for _, other := range []string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK"} {
+		if redis.HasErrorPrefix(err, other) {
+			return false
+		}
+	}
+	var refusal redis.Error
+	return errors.As(err, &refusal)
 }
 
 // infoField returns the value of a line "name:value" of INFO, or "".
