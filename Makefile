@@ -49,8 +49,8 @@ test: ## all tests with the race detector; the last lines say which backends wer
 	@bin/testreport -raw $(LASTRUN) $(GOTEST) -json -timeout $(TIMEOUT) $(PKGS)
 
 stress: export DUECLAIM_STRESS = 1
-stress: ## the tests with larger numbers and longer runs: up to 40 minutes
-	@$(MAKE) --no-print-directory test TIMEOUT=40m
+stress: ## the tests with larger numbers and longer runs: about an hour
+	@$(MAKE) --no-print-directory test TIMEOUT=60m
 
 conformance: bin/conformancetable ## write docs/conformance.md and its picture, from the last full make test or a new one
 	@bin/conformancetable usable $(LASTRUN) || $(MAKE) --no-print-directory test || echo "conformance: tests failed; going on where none of the table's did"
