@@ -20,13 +20,17 @@ func TestEveryTaskRunsOnceAlthoughAWorkerIsKilled(t *testing.T) {
 	for _, pair := range []struct {
 		name         string
 		index, store func(t *testing.T) string
+		more         bool // where there is time
 	}{
-		{"heap+sqlite", heap, sqlite},
-		{"redis+sqlite", redis, sqlite},
-		{"redis+mariadb", redis, mariadb},
-		{"redis+postgres (pgx)", redis, postgres},
-		{"heap+postgres (pgx)", heap, postgres},
+		{"heap+sqlite", heap, sqlite, false},
+		{"redis+sqlite", redis, sqlite, true},
+		{"redis+mariadb", redis, mariadb, false},
+		{"redis+postgres (pgx)", redis, postgres, false},
+		{"heap+postgres (pgx)", heap, postgres, true},
 	} {
+		if pair.more && os.Getenv("DUECLAIM_STRESS") == "" {
+			continue
+		}
 		t.Run(pair.name, func(t *testing.T) {
 			t.Attr("dueclaim.backend", "pair:"+pair.name)
 			index, store := pair.index(t), pair.store(t)

@@ -22,10 +22,10 @@ const schedulers, producers = 4, 2
 
 func stress() bool { return os.Getenv("DUECLAIM_STRESS") != "" }
 
-// TestSimulation goes through seeds: 40, or 2,000 with DUECLAIM_STRESS, or as many as
+// TestSimulation goes through seeds: 30, or 2,000 with DUECLAIM_STRESS, or as many as
 // DUECLAIM_SEEDS says, or the one that DUECLAIM_SEED names.
 func TestSimulation(t *testing.T) {
-	first, n := uint64(1), uint64(40)
+	first, n := uint64(1), uint64(30)
 	if stress() {
 		n = 2000
 	}
