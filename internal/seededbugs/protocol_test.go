@@ -35,7 +35,7 @@ func protocolBugs() []bug {
 			file: transitions,
 			old:  `if r.Status != Running || !r.heldBy(g) {`,
 			new:  `if r.Status != Running {`,
-			by:   []check{searched, onMemory, simulated},
+			by:   []check{onMemory, simulated},
 		},
 		{
 			name: "extension-that-shortens",
