@@ -3,7 +3,7 @@
 
 CACHE   := $(or $(DUECLAIM_CACHE),$(HOME)/.cache/dueclaim)
 # All, the longest first, so that none of these runs alone at the end.
-PKGS    ?= ./pgclaim ./sqliteclaim ./conformance ./...
+PKGS    ?= ./pgclaim ./conformance ./mysqlclaim ./internal/acceptance ./internal/chaos ./sqliteclaim ./redisindex ./...
 # Packages tested at a time. Much of the tests' time is waiting, so one more than the
 # cores of a small machine; those that measure lateness suffer from more.
 P       ?= 3

@@ -26,11 +26,7 @@ func TestStoreKeepsTheContract(t *testing.T) {
 }
 
 func TestStoreThatDeletesFinishedKeepsTheContract(t *testing.T) {
-	drivers := []driver{{mode: pgx.QueryExecModeExec}}
-	if stress() {
-		drivers = append(drivers, driver{native: true, mode: pgx.QueryExecModeSimpleProtocol})
-	}
-	for _, d := range drivers {
+	for _, d := range []driver{{native: true, mode: pgx.QueryExecModeSimpleProtocol}, {mode: pgx.QueryExecModeExec}} {
 		t.Run(d.name(), func(t *testing.T) {
 			t.Attr("dueclaim.backend", d.backend())
 			t.Parallel()

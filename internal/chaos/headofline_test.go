@@ -20,7 +20,9 @@ import (
 func TestDeadMembersAtTheHeadDontHoldUpLiveTasks(t *testing.T) {
 	t.Parallel()
 	fleet.OnEach(t, true, onRedis, func(t *testing.T, p fleet.Pair) {
-		const dead, live = 10_000, 100
+		const live = 100
+		// Fewer, and more patience, where all other tests run beside it.
+		dead, bound := fleet.Rounds(3_000, 10_000), time.Duration(fleet.Rounds(10, 5))*time.Second
 		seed := seedOf(t)
 		rng := random(seed, 0)
 		b := fleet.NewBench(t, p)
@@ -75,7 +77,7 @@ func TestDeadMembersAtTheHeadDontHoldUpLiveTasks(t *testing.T) {
 		for _, e := range fleet.Said(workers, fleet.Started, "") {
 			require.True(t, strings.HasPrefix(string(e.ID), "live"), "%s ran", e.ID)
 		}
-		assert.LessOrEqual(t, slowest, 5*time.Second, "lateness of the live tasks")
+		assert.LessOrEqual(t, slowest, bound, "lateness of the live tasks")
 		t.Attr("dueclaim.figure", fmt.Sprintf("head of line, %s: seed %d, %d × %d dead members before %d live tasks, which started at most %.0f ms late; all dead ones gone within %.1f s",
 			p.Name(), seed, fleet.Rounds(1, 5), dead, live, float64(slowest)/1e6, cleanest.Seconds()))
 		t.Logf("at most %v late, last %v; gone within %v, but for %d below zero; %s",

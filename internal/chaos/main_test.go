@@ -17,7 +17,7 @@ import (
 )
 
 // TestMain makes this binary a worker where it was started as one.
-func TestMain(m *testing.M) { fleet.Main(m, 4) }
+func TestMain(m *testing.M) { fleet.Main(m, 2) }
 
 const seedVariable = "DUECLAIM_CHAOS_SEED"
 

@@ -161,7 +161,6 @@ func one(t *testing.T, list []bug) {
 	t.Logf("seed %d chose %s (again, with all of its tests: DUECLAIM_BUG=%s)", seed, p.bug.name, p.bug.name)
 	o := p.check.play(t, p.bug.overlay(t))
 	require.NotEmpty(t, o.caught, "%s (%s) was not caught by %s %s:\n%s", p.bug.name, p.bug.harm, p.check.pkg, p.check.run, end(o.output))
-	t.Attr("dueclaim.caught", fmt.Sprintf("seeded bugs, one at random (%s): 1 of 1", p.bug.name))
 	t.Attr("dueclaim.figure", fmt.Sprintf("seeded bugs: one of %d at random, %s, caught by %s, %s, in %.1f s",
 		len(list), p.bug.name, p.check.kind, o.caught[0], o.took.Seconds()))
 }
