@@ -3,11 +3,11 @@
 
 CACHE   := $(or $(DUECLAIM_CACHE),$(HOME)/.cache/dueclaim)
 # All, the longest first, so that none of these runs alone at the end.
-PKGS    ?= ./pgclaim ./conformance ./mysqlclaim ./internal/acceptance ./internal/chaos ./sqliteclaim ./redisindex ./...
+PKGS    ?= ./pgclaim ./conformance ./internal/acceptance ./internal/chaos ./mysqlclaim ./sqliteclaim ./redisindex ./...
 # Packages tested at a time. Much of the tests' time is waiting, so one more than the
 # cores of a small machine; those that measure lateness suffer from more.
 P       ?= 3
-TIMEOUT ?= 8m
+TIMEOUT ?= 12m
 ARGS    ?=
 # The events of the last make test.
 LASTRUN := $(CACHE)/last-test.jsonl
