@@ -130,30 +130,20 @@ func (e *engine) take(n int) (b takenBatch, next time.Time, err error) {
 		b.ids, next, err = e.takeInSteps(ctx, b.lease.DueBy, b.standing, n)
 		return err
 	})
-	if err == nil {
-		e.askAfterFailure()
+	if err == nil && e.indexFailed() {
+		// An index that answers again first says what it has to, before its health is
+		// told: a Failover answers from its backup at once, and is not well.
+		e.generation(e.base)
 	}
 	e.health.index("take", err)
 	return b, next, err
 }
 
-// askAfterFailure has an index that answers again say what it has to, before its
-// health is told: a Failover answers from its backup at once, and is not well.
-func (e *engine) askAfterFailure() {
-	d, ok := e.idx.(Detector)
+// indexFailed tells whether the last take failed.
+func (e *engine) indexFailed() bool {
 	e.mu.Lock()
-	failed := e.idxFailed
-	e.mu.Unlock()
-	if !ok || !failed {
-		return
-	}
-	err := e.index.once(e.base, func(ctx context.Context) error {
-		_, err := d.Generation(ctx)
-		return err
-	})
-	if e.base.Err() == nil {
-		e.health.index("generation", err)
-	}
+	defer e.mu.Unlock()
+	return e.idxFailed
 }
 
 // takeInSteps is Take for an index that isn't a Taker: schedulers that look at

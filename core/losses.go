@@ -16,28 +16,32 @@ type lossWatch struct {
 // one each second would fill the log.
 const lossQuiet = time.Minute
 
-// lookForLosses asks an index that is a Detector for its generation and has all
-// waiting rows read again when it is another one than before.
-func (e *engine) lookForLosses(ctx context.Context, w *lossWatch) {
+// generation asks an index that is a Detector for its generation, and notes its
+// health. "" where it can't tell, or ctx is done.
+func (e *engine) generation(ctx context.Context) string {
 	d, ok := e.idx.(Detector)
 	if !ok {
-		return
+		return ""
 	}
-	e.mu.Lock()
-	failed := e.idxFailed
-	e.mu.Unlock()
-	if failed {
-		return // dispatch learns when it answers again; a hanging call here would put off the next sweep
-	}
-	var now string
+	var name string
 	err := e.index.once(ctx, func(ctx context.Context) (err error) {
-		now, err = d.Generation(ctx)
+		name, err = d.Generation(ctx)
 		return err
 	})
 	if ctx.Err() != nil {
-		return
+		return ""
 	}
 	e.health.index("generation", err)
+	return name
+}
+
+// lookForLosses asks the index for its generation and has all waiting rows read again
+// when it is another one than before.
+func (e *engine) lookForLosses(ctx context.Context, w *lossWatch) {
+	if e.indexFailed() {
+		return // dispatch learns when it answers again; a hanging call here would put off the next sweep
+	}
+	now := e.generation(ctx)
 	if now == "" || now == w.last {
 		return
 	}
