@@ -14,6 +14,7 @@ import (
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/internal/tabletest"
 )
 
 // login is a user of a test's own, with no rights at first.
@@ -187,24 +188,13 @@ func TestAUsersTableNeedsSelectAndUpdateOfWhatIsWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		f := newFixture(t, b)
 		user := newLogin(t, f.db, f.dsn)
-		for name, c := range map[string]struct {
-			change func(*claim.Table)
-			writes string
-		}{
-			"full": {func(*claim.Table) {}, "state, token, holder, lease, failure"},
-			"updated": {func(d *claim.Table) {
-				d.Token, d.Holder, d.Lease = "", "", claim.TimeColumn{}
-				d.Updated, d.LeaseFor = claim.TimeColumn{Name: "lease"}, 30*time.Second
-			}, "state, lease, failure"},
-			"transition": {func(d *claim.Table) {
-				d.Token, d.Holder, d.Lease, d.State.Processing, d.LastError = "", "", claim.TimeColumn{}, claim.Value{}, ""
-			}, "state"},
-		} {
+		for _, c := range tabletest.WrittenColumns() {
+			name := c.Name
 			t.Run(name, func(t *testing.T) {
 				f.small(t, name, "INT", claim.IntegerID, "1", "2", "3")
 				f.exec(t, "UPDATE "+name+" SET lease = 0")
 				def := smallDef(name, claim.IntegerID)
-				c.change(&def)
+				c.Change(&def)
 				user.grant(t, "SELECT", name)
 				table := newTable(t, open(t, user.config.FormatDSN(), ""), def)
 				if def.Mode() != claim.Transition { // there a claim only reads
@@ -214,7 +204,7 @@ func TestAUsersTableNeedsSelectAndUpdateOfWhatIsWritten(t *testing.T) {
 					require.ErrorContains(t, err, "UPDATE command denied")
 					require.NoError(t, ctx.Err())
 				}
-				user.grant(t, "UPDATE ("+c.writes+")", name)
+				user.grant(t, "UPDATE ("+c.Columns+")", name)
 				ids := []core.ID{"1", "2", "3"}
 				got, err := table.Claim(t.Context(), ids, leaseOf("h", base))
 				require.NoError(t, err)

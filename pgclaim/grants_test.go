@@ -13,6 +13,7 @@ import (
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/heapindex"
+	"github.com/dueclaim/dueclaim/internal/tabletest"
 	"github.com/dueclaim/dueclaim/internal/testserver"
 )
 
@@ -180,19 +181,8 @@ func TestAUsersTableNeedsSelectAndUpdateOfWhatIsWritten(t *testing.T) {
 		url := testserver.Postgres(t)
 		owner := d.open(t, url, Options{})
 		role, login := worker(t, owner, url)
-		for name, c := range map[string]struct {
-			change func(*claim.Table)
-			writes string
-		}{
-			"grants_full": {func(*claim.Table) {}, "state, token, holder, lease, failure"},
-			"grants_updated": {func(d *claim.Table) {
-				d.Token, d.Holder, d.Lease = "", "", claim.TimeColumn{}
-				d.Updated, d.LeaseFor = claim.TimeColumn{Name: "lease"}, 30*time.Second
-			}, "state, lease, failure"},
-			"grants_transition": {func(d *claim.Table) {
-				d.Token, d.Holder, d.Lease, d.State.Processing, d.LastError = "", "", claim.TimeColumn{}, claim.Value{}, ""
-			}, "state"},
-		} {
+		for _, c := range tabletest.WrittenColumns() {
+			name := "grants_" + c.Name
 			t.Run(name, func(t *testing.T) {
 				owner.exec(t, "CREATE TABLE "+name+" (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'new', token bigint NOT NULL DEFAULT 0, holder text NOT NULL DEFAULT '', lease bigint DEFAULT 0, failure text)")
 				owner.exec(t, "INSERT INTO "+name+" (id) VALUES (1), (2), (3)")
@@ -201,14 +191,14 @@ func TestAUsersTableNeedsSelectAndUpdateOfWhatIsWritten(t *testing.T) {
 					State: claim.StateColumn{Name: "state", Pending: claim.Text("new"), Processing: claim.Text("at work"), Done: claim.Text("done")},
 					Token: "token", Holder: "holder", Lease: claim.TimeColumn{Name: "lease"}, LastError: "failure",
 				}
-				c.change(&def)
+				c.Change(&def)
 				table := d.open(t, login, Options{}).onTable(t, def)
 				owner.exec(t, "GRANT SELECT ON "+name+" TO "+role)
 				if def.Mode() != claim.Transition { // there a claim only reads
 					_, err := table.Claim(t.Context(), []core.ID{"1"}, lease("h0", 0))
 					require.ErrorContains(t, err, "permission denied for table "+name)
 				}
-				owner.exec(t, "GRANT UPDATE ("+c.writes+") ON "+name+" TO "+role)
+				owner.exec(t, "GRANT UPDATE ("+c.Columns+") ON "+name+" TO "+role)
 				got, err := table.Claim(t.Context(), []core.ID{"1", "2", "3"}, core.Lease{Holder: "h", Now: base, DueBy: base, Until: base.Add(30 * time.Second)})
 				require.NoError(t, err)
 				for _, g := range got {
