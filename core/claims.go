@@ -150,9 +150,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 		e.dropSuperseded()
 	}
 
-	for _, j := range granted {
-		e.jobs.Go(func() { e.work(j) })
-	}
+	e.start(granted)
 	e.free(len(claimed) - len(granted))
 	if b.direct() { // from the sweep: whatever the index has is repaired when it comes up
 		e.addToIndex(held)

@@ -71,6 +71,8 @@ type engine struct {
 	strangers map[string]*stranger
 	rests     map[ID]time.Time // store time: back-offs that the store can't date
 
+	ready readyJobs
+
 	whole wholeSweeps // nearSweep's own
 
 	settles settleQueue
