@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,9 +26,9 @@ type ProducerOptions struct {
 	Observer Observer
 }
 
-// Producer schedules, cancels and reschedules tasks. It has no goroutines and
-// needs no handlers: use it in a web process, beside or without a Scheduler. Its
-// methods may be called concurrently.
+// Producer schedules, cancels and reschedules tasks. It needs no handlers, and
+// nothing of it runs while none of its methods does: use it in a web process, beside
+// or without a Scheduler. Its methods may be called concurrently.
 //
 // Every method writes to the store first and then to the index. Once the store
 // has a task the method succeeds: an index that can't be told is observed and
@@ -40,6 +39,8 @@ type Producer struct {
 	opt   ProducerOptions
 	clock *clock
 	call  repeater
+
+	gather gathering // calls of Schedule that wait for a statement to share
 
 	mu        sync.Mutex
 	skipIndex time.Duration // on the monotonic clock: the index failed, leave it alone until then
@@ -60,109 +61,13 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 	if opt.Timeout < 0 || opt.Horizon < 0 {
 		return nil, fmt.Errorf("%w: ProducerOptions.Timeout is %v and Horizon %v; want positive durations, or 0 for the defaults", ErrInvalid, opt.Timeout, opt.Horizon)
 	}
-	return &Producer{
+	p := &Producer{
 		idx: idx, store: store, opt: opt, clock: newClock(store),
 		call:    repeater{timeout: opt.Timeout, tries: 5},
 		syncing: make(chan struct{}, 1),
-	}, nil
-}
-
-// OutcomeError says that a call's outcome stayed unknown: its tasks may or may
-// not be stored.
-type OutcomeError struct {
-	// Call is what to pass to ScheduleCall, with the same tasks, to find out and
-	// to store what is missing.
-	Call Call
-	// Err is the last failure.
-	Err error
-}
-
-// Error says that the outcome is unknown, why, and what to do.
-func (e *OutcomeError) Error() string {
-	return fmt.Sprintf("outcome unknown, the tasks may be stored (repeat with ScheduleCall and the same tasks to make sure): %v", e.Err)
-}
-
-// Unwrap returns the last failure.
-func (e *OutcomeError) Unwrap() error { return e.Err }
-
-// Schedule stores tasks and puts them into the index. nil means that the store
-// has them all. Else the error is, or wraps, a *BatchError that names the items
-// which were refused (ErrExists, ErrInvalid: a field breaks a rule, or the id is
-// twice in the batch; ErrBusy: the row of an earlier task of that id stayed
-// locked) while all others are stored, or an *OutcomeError.
-//
-// A due time in the past is allowed: the task runs at once. Due times are
-// rounded up to the millisecond. An id is unique among live tasks only: one whose
-// task is done, dead or cancelled may be used again, and the new task runs.
-func (p *Producer) Schedule(ctx context.Context, tasks ...Task) error {
-	if _, ok := p.store.(Store); !ok { // before the clock is read
-		return p.keepsNoTasks("schedule")
 	}
-	call, err := p.NewCall(ctx)
-	if err != nil {
-		return fmt.Errorf("dueclaim: schedule: %w", err)
-	}
-	return p.ScheduleCall(ctx, call, tasks...)
-}
-
-func taskBytes(t Task) int { return len(t.Payload) + len(t.Meta) }
-
-// NewCall returns the Call for one insertion: for ScheduleCall, when the caller
-// wants to repeat a call by itself, or for a store's InsertTx. Its error is that
-// of reading the store's clock.
-func (p *Producer) NewCall(ctx context.Context) (Call, error) {
-	now, err := p.now(ctx)
-	if err != nil {
-		return Call{}, err
-	}
-	return Call{ID: rand.Text(), Now: now}, nil
-}
-
-// ScheduleCall is Schedule under a call that the caller chose. A repeat with the
-// same call and tasks recognises what it has stored before, so it never stores
-// a task twice and never fails with ErrExists because of itself, as long as the
-// store keeps the rows.
-func (p *Producer) ScheduleCall(ctx context.Context, call Call, tasks ...Task) error {
-	store, ok := p.store.(Store)
-	if !ok {
-		return p.keepsNoTasks("schedule")
-	}
-	if err := call.Check(); err != nil {
-		return fmt.Errorf("dueclaim: schedule: %w", err)
-	}
-	call.Now = FloorMilli(call.Now)
-	good := newBatch(tasks, func(t Task) (ID, error) { return t.ID, t.Check() })
-	for i := range good.items {
-		good.items[i].Due = CeilMilli(good.items[i].Due)
-	}
-	if len(good.items) == 0 {
-		return wrapOp("schedule", good.err(nil))
-	}
-	err := inPages(ctx, p.call, good.items, taskBytes, func(ctx context.Context, tasks []Task, _ []int) error {
-		return store.Insert(ctx, p.stamped(call), tasks)
-	})
-	if errors.Is(err, ErrNotMigrated) {
-		return wrapOp("schedule", err)
-	}
-	if err != nil && !answered(err) {
-		p.opt.Observer.failed("store: insert", err)
-		return wrapOp("schedule", errors.Join(&OutcomeError{Call: call, Err: err}, good.err(nil)))
-	}
-	entries := accepted(good.items, err, func(t Task) Entry { return Entry{ID: t.ID, Due: t.Due} })
-	_ = p.index(ctx, entries) // observed there; the sweep makes up for it
-	return wrapOp("schedule", good.err(err))
-}
-
-// stamped returns call with the present time. A new row's token starts from it: a
-// time of minutes ago could lie below the tokens of a task of that id which was
-// finished and deleted meanwhile.
-func (p *Producer) stamped(call Call) Call {
-	if p.clock.lag() < time.Hour {
-		if now := FloorMilli(p.clock.now()); now.After(call.Now) {
-			call.Now = now
-		}
-	}
-	return call
+	p.gather.init(p.clock, p.fly)
+	return p, nil
 }
 
 // Cancel cancels tasks and says of each id, in order, what it was. The zero Fate
@@ -243,8 +148,8 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 // Track puts tasks that are in the store already into the index: rows that the
 // caller inserted itself, after its transaction was committed. Rows that nobody
 // tracks are found by the next sweep. The error is a *BatchError of invalid
-// items (ErrInvalid; an IDChecker is asked too) while all others are tracked, or the index's: it may be ignored where the sweep's time is soon
-// enough.
+// items (ErrInvalid; an IDChecker is asked too) while all others are tracked, or
+// the index's: it may be ignored where the sweep's time is soon enough.
 func (p *Producer) Track(ctx context.Context, entries ...Entry) error {
 	good := newBatch(entries, func(e Entry) (ID, error) {
 		if err := e.ID.Check(); err != nil {
@@ -273,61 +178,6 @@ func (p *Producer) checkID(id ID) error {
 	}
 	return err
 }
-
-// index adds entries within the horizon. After a failure it leaves the index
-// alone for a second, so that callers don't all wait for one that is away.
-func (p *Producer) index(ctx context.Context, entries []Entry) error {
-	if p.opt.Horizon > 0 {
-		if now, err := p.now(ctx); err == nil {
-			entries = within(entries, now.Add(p.opt.Horizon))
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	p.mu.Lock()
-	skip := p.clock.mono() < p.skipIndex
-	p.mu.Unlock()
-	err := errIndexAway
-	if !skip {
-		// The store has the tasks: a caller who gave up shouldn't make them late.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opt.Timeout/5)
-		defer cancel()
-		if err = p.idx.Add(ctx, entries); err != nil {
-			p.mu.Lock()
-			p.skipIndex = p.clock.mono() + time.Second
-			p.mu.Unlock()
-		}
-	}
-	if err != nil {
-		p.opt.Observer.notIndexed(len(entries), err)
-	}
-	p.logIndex(len(entries), err)
-	return err
-}
-
-// logIndex logs the beginning of an outage of the index, how it goes once a minute,
-// and its end.
-func (p *Producer) logIndex(tasks int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil {
-		if p.untoldAt > 0 {
-			p.opt.Logger.Info("dueclaim: index can be told again", "tasks_since_last_line", p.untold)
-		}
-		p.untold, p.untoldAt = 0, 0
-		return
-	}
-	p.untold += tasks
-	now := p.clock.mono()
-	if p.untoldAt > 0 && now-p.untoldAt < time.Minute {
-		return
-	}
-	p.opt.Logger.Warn("dueclaim: index can't be told; the sweeps will find the tasks", "tasks", p.untold, "err", err)
-	p.untold, p.untoldAt = 0, now
-}
-
-var errIndexAway = errors.New("index failed less than a second ago and is left alone")
 
 // now returns the store's time, from a reading at most a minute old.
 func (p *Producer) now(ctx context.Context) (time.Time, error) {

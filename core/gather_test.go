@@ -1,0 +1,332 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/heapindex"
+)
+
+// statement is one Insert that a station's store was given.
+type statement struct {
+	call core.Call
+	ids  []core.ID
+}
+
+func (s statement) has(id core.ID) bool { return slices.Contains(s.ids, id) }
+
+// station is a producer whose store notes each statement. Those with an id that
+// starts with "block" are held up until open is called; on does what it likes with
+// the others.
+type station struct {
+	parts
+	core.Store
+	t    *testing.T
+	idx  *addBook
+	prod *core.Producer
+	on   func(ctx context.Context, st statement, insert func() error) error
+
+	mu   sync.Mutex
+	all  []statement
+	gate chan struct{}
+	open func()
+}
+
+// addBook notes how many entries each Add brings, but for those of "block".
+type addBook struct {
+	core.TimeIndex
+	on    func()
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (x *addBook) Add(ctx context.Context, entries []core.Entry) error {
+	if !strings.HasPrefix(string(entries[0].ID), "block") {
+		x.mu.Lock()
+		x.sizes = append(x.sizes, len(entries))
+		x.mu.Unlock()
+		if x.on != nil {
+			x.on()
+		}
+	}
+	return x.TimeIndex.Add(ctx, entries)
+}
+
+func (x *addBook) added() []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.sizes)
+}
+
+func newStation(t *testing.T, opt core.ProducerOptions) *station {
+	t.Helper()
+	s := &station{parts: newParts(t), t: t, gate: make(chan struct{})}
+	s.Store, s.idx = s.store, &addBook{TimeIndex: s.parts.idx}
+	s.open = sync.OnceFunc(func() { close(s.gate) })
+	if opt.Logger == nil {
+		opt.Logger = quiet()
+	}
+	var err error
+	s.prod, err = core.NewProducer(s.idx, s, opt)
+	require.NoError(t, err)
+	return s
+}
+
+func (s *station) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	st := statement{call: call}
+	for _, task := range tasks {
+		st.ids = append(st.ids, task.ID)
+	}
+	s.mu.Lock()
+	s.all = append(s.all, st)
+	s.mu.Unlock()
+	insert := func() error { return s.Store.Insert(ctx, call, tasks) }
+	switch {
+	case strings.HasPrefix(string(st.ids[0]), "block"):
+		select {
+		case <-s.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case s.on != nil:
+		return s.on(ctx, st, insert)
+	}
+	return insert()
+}
+
+// statements returns those that were not held up.
+func (s *station) statements() []statement {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.all), func(st statement) bool { return strings.HasPrefix(string(st.ids[0]), "block") })
+}
+
+func (s *station) stored(id core.ID) bool {
+	_, ok := s.store.Task(id)
+	return ok
+}
+
+// call schedules in a goroutine of its own and returns when that waits.
+func (s *station) call(ctx context.Context, tasks ...core.Task) (answer <-chan error) {
+	c := make(chan error, 1)
+	go func() {
+		defer close(c)
+		c <- s.prod.Schedule(ctx, tasks...)
+	}()
+	synctest.Wait()
+	return c
+}
+
+// crowd has as many inserts in flight as make newcomers wait.
+func (s *station) crowd() {
+	for i := range 2 {
+		answer := s.call(context.Background(), due(fmt.Sprint("block", i))) // the test's own ends before its cleanups
+		s.t.Cleanup(func() { assert.NoError(s.t, <-answer) })
+	}
+	s.t.Cleanup(s.open)
+}
+
+func due(id string) core.Task { return core.Task{ID: core.ID(id), Due: time.Now()} }
+
+func TestCallsThatWaitTogetherShareAStatement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		const took = 10 * time.Millisecond
+		s.on = func(_ context.Context, _ statement, insert func() error) error {
+			time.Sleep(took)
+			return insert()
+		}
+		const callers, calls = 64, 20
+		var wg sync.WaitGroup
+		for c := range callers {
+			wg.Go(func() {
+				for i := range calls {
+					id, start := fmt.Sprintf("%d-%d", c, i), time.Now()
+					assert.NoError(t, s.prod.Schedule(t.Context(), due(id)))
+					assert.True(t, s.stored(core.ID(id)), "stored before the return")
+					assert.LessOrEqual(t, time.Since(start), 2*took, "waits for one in flight and its own")
+				}
+			})
+		}
+		wg.Wait()
+		n := 0
+		for _, st := range s.statements() {
+			n += len(st.ids)
+		}
+		assert.Equal(t, callers*calls, n, "each task is in one statement")
+		assert.Less(t, len(s.statements()), callers*calls/20)
+		assert.Len(t, s.idx.added(), len(s.statements()), "one call to the index each")
+	})
+}
+
+func TestACallByItselfGoesAtOnceInItsOwnGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		type key struct{}
+		s.on = func(ctx context.Context, _ statement, insert func() error) error {
+			assert.Equal(t, "mine", ctx.Value(key{}))
+			stack := make([]byte, 1<<16)
+			assert.Contains(t, string(stack[:runtime.Stack(stack, false)]), "TestACallByItselfGoesAtOnce")
+			return insert()
+		}
+		start := time.Now()
+		for i := range 10 {
+			require.NoError(t, s.prod.Schedule(context.WithValue(t.Context(), key{}, "mine"), due(fmt.Sprint(i))))
+		}
+		assert.Len(t, s.statements(), 10)
+		assert.Zero(t, time.Since(start))
+	})
+}
+
+func TestACtxThatEndsInTheQueueEndsItsCallWithNothingStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		s.crowd()
+		ctx, cancel := context.WithCancel(t.Context())
+		leaves, stays := s.call(ctx, due("a")), s.call(t.Context(), due("b"))
+		cancel()
+		err := <-leaves
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "nothing was stored")
+		late := <-s.call(ctx, due("c"))
+		require.ErrorIs(t, late, context.Canceled)
+		for _, err := range []error{err, late} {
+			var unknown *core.OutcomeError
+			require.NotErrorAs(t, err, &unknown)
+		}
+		s.open()
+		require.NoError(t, <-stays)
+		require.Len(t, s.statements(), 1)
+		assert.Equal(t, []core.ID{"b"}, s.statements()[0].ids)
+		assert.False(t, s.stored("a"))
+		assert.False(t, s.stored("c"))
+	})
+}
+
+func TestInsertsThatHangHoldUpNewcomersForATenthOfASecondOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		s.crowd()
+		start := time.Now()
+		var waiting []<-chan error
+		for i := range 2500 {
+			waiting = append(waiting, s.call(t.Context(), due(fmt.Sprint(i))))
+		}
+		for _, answer := range waiting {
+			require.NoError(t, <-answer)
+		}
+		assert.Equal(t, 100*time.Millisecond, time.Since(start))
+		assert.Len(t, s.statements(), 3, "shared all the same, a thousand tasks each")
+	})
+}
+
+func TestTheQueueIsServedInOrderAPageAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		s.crowd()
+		var first []core.ID // of each call
+		var waiting []<-chan error
+		for c := range 45 {
+			var tasks []core.Task
+			size, payload := 10, 25<<10
+			if c >= 30 {
+				size, payload = 60, 0
+			}
+			for i := range size {
+				task := due(fmt.Sprintf("%d-%d", c, i))
+				task.Payload = make([]byte, payload)
+				tasks = append(tasks, task)
+			}
+			first = append(first, tasks[0].ID)
+			waiting = append(waiting, s.call(t.Context(), tasks...))
+		}
+		s.open()
+		for _, answer := range waiting {
+			require.NoError(t, <-answer)
+		}
+		got := map[core.ID]int{} // the number of the statement
+		for i, st := range s.statements() {
+			assert.LessOrEqual(t, len(st.ids), 1000)
+			for _, id := range st.ids {
+				got[id] = i
+			}
+		}
+		require.Len(t, s.statements(), 3)
+		assert.Len(t, got, 30*10+15*60)
+		// Statements that take off together may come to the store in either order.
+		for i, id := range first {
+			page := 0 // 16 calls fill 4 MiB
+			switch {
+			case i >= 44:
+				page = 44
+			case i >= 16: // 14 calls of 10 tasks and 14 of 60 fill 1000
+				page = 16
+			}
+			assert.Equal(t, got[first[page]], got[id], id)
+		}
+	})
+}
+
+func TestLargeCallsNeitherWaitNorShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		s.crowd()
+		large := due("large")
+		large.Payload = make([]byte, 300<<10)
+		require.NoError(t, s.prod.Schedule(t.Context(), large))
+		var many []core.Task
+		for i := range 1500 {
+			many = append(many, due(fmt.Sprint(i)))
+		}
+		require.NoError(t, s.prod.Schedule(t.Context(), many...))
+		call, err := s.prod.NewCall(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, s.prod.ScheduleCall(t.Context(), call, due("own")))
+		all := s.statements()
+		require.Len(t, all, 4)
+		assert.Equal(t, call.ID, all[3].call.ID)
+	})
+}
+
+// latentInserts takes a millisecond for each statement.
+type latentInserts struct {
+	core.Store
+	n atomic.Int64
+}
+
+func (s *latentInserts) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	s.n.Add(1)
+	time.Sleep(time.Millisecond)
+	return s.Store.Insert(ctx, call, tasks)
+}
+
+func BenchmarkSchedule64(b *testing.B) {
+	store := &latentInserts{Store: claim.NewMemory(claim.MemoryOptions{})}
+	prod, err := core.NewProducer(heapindex.New(), store, core.ProducerOptions{Logger: quiet()})
+	require.NoError(b, err)
+	var n atomic.Int64
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := prod.Schedule(b.Context(), due(fmt.Sprint(n.Add(1)))); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(n.Load())/float64(store.n.Load()), "tasks/statement")
+	b.ReportMetric(float64(n.Load())/b.Elapsed().Seconds(), "tasks/s")
+}
