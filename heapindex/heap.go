@@ -1,99 +1,101 @@
 package heapindex
 
-// less orders by due time, then by the bytes of the id.
-func (t *table) less(a, b item) bool {
-	if a.due != b.due {
-		return a.due < b.due
-	}
-	return t.ids[a.slot] < t.ids[b.slot]
+// fanout of a heap. Four children of 16 bytes each are 64 bytes in a row, and a
+// heap of a million entries has ten levels, not twenty.
+const fanout = 4
+
+// item is one entry as it stands in a heap: the due time by value, so that a
+// comparison rarely leaves the heap's own memory.
+type item struct {
+	due  int64 // milliseconds since 1970
+	slot int32 // which id; see register
 }
 
-func (t *table) put(at int, it item) {
-	t.heap[at] = it
-	t.pos[it.slot] = int32(at)
+// heap has its first item, by due time and id, at its root, and keeps each
+// item's place up to date in the register that it shares.
+type heap struct {
+	items []item
+	reg   *register
+	mask  place // what makes a place of a position here
+}
+
+func (h *heap) len() int { return len(h.items) }
+
+// head returns the earliest due time, or never.
+func (h *heap) head() int64 {
+	if len(h.items) == 0 {
+		return never
+	}
+	return h.items[0].due
+}
+
+func (h *heap) push(it item) {
+	h.items = append(h.items, item{})
+	h.up(len(h.items)-1, it)
+}
+
+// cut takes out the item at a position and returns it.
+func (h *heap) cut(at int) item {
+	out, end := h.items[at], len(h.items)-1
+	last := h.items[end]
+	h.items = h.items[:end]
+	if at < end {
+		h.fix(at, last)
+	}
+	return out
+}
+
+func (h *heap) put(at int, it item) {
+	h.items[at] = it
+	h.reg.places[it.slot] = place(at) ^ h.mask
 }
 
 // fix places it at the hole at, wherever the order wants it.
-func (t *table) fix(at int, it item) {
-	if at > 0 && t.less(it, t.heap[(at-1)/fanout]) {
-		t.up(at, it)
+func (h *heap) fix(at int, it item) {
+	if at > 0 && h.reg.less(it, h.items[(at-1)/fanout]) {
+		h.up(at, it)
 		return
 	}
-	t.down(at, it)
+	h.down(at, it)
 }
 
 // up places it at the hole at or above.
-func (t *table) up(at int, it item) {
+func (h *heap) up(at int, it item) {
 	for at > 0 {
 		parent := (at - 1) / fanout
-		if !t.less(it, t.heap[parent]) {
+		if !h.reg.less(it, h.items[parent]) {
 			break
 		}
-		t.put(at, t.heap[parent])
+		h.put(at, h.items[parent])
 		at = parent
 	}
-	t.put(at, it)
+	h.put(at, it)
 }
 
 // down places it at the hole at or below.
-func (t *table) down(at int, it item) {
+func (h *heap) down(at int, it item) {
 	for {
-		first := at*fanout + 1
-		if first >= len(t.heap) {
+		first, end := h.children(at)
+		if first >= end {
 			break
 		}
 		least := first
-		for child := first + 1; child < min(first+fanout, len(t.heap)); child++ {
-			if t.less(t.heap[child], t.heap[least]) {
+		for child := first + 1; child < end; child++ {
+			if h.reg.less(h.items[child], h.items[least]) {
 				least = child
 			}
 		}
-		if !t.less(t.heap[least], it) {
+		if !h.reg.less(h.items[least], it) {
 			break
 		}
-		t.put(at, t.heap[least])
+		h.put(at, h.items[least])
 		at = least
 	}
-	t.put(at, it)
+	h.put(at, it)
 }
 
-// ascend calls visit with the items in order, without changing anything, until
-// it returns false. The first n items cost O(n · log n): a frontier holds the
-// places whose parents were visited.
-func (t *table) ascend(visit func(item) bool) {
-	if len(t.heap) == 0 {
-		return
-	}
-	frontier := []int{0} // a binary heap of places
-	before := func(i, j int) bool { return t.less(t.heap[frontier[i]], t.heap[frontier[j]]) }
-	swap := func(i, j int) { frontier[i], frontier[j] = frontier[j], frontier[i] }
-	for len(frontier) > 0 {
-		at := frontier[0]
-		if !visit(t.heap[at]) {
-			return
-		}
-		last := len(frontier) - 1
-		frontier[0] = frontier[last]
-		frontier = frontier[:last]
-		for i := 0; ; {
-			least := 2*i + 1
-			if least >= last {
-				break
-			}
-			if least+1 < last && before(least+1, least) {
-				least++
-			}
-			if !before(least, i) {
-				break
-			}
-			swap(i, least)
-			i = least
-		}
-		for child := at*fanout + 1; child < min(at*fanout+1+fanout, len(t.heap)); child++ {
-			frontier = append(frontier, child)
-			for i := len(frontier) - 1; i > 0 && before(i, (i-1)/2); i = (i - 1) / 2 {
-				swap(i, (i-1)/2)
-			}
-		}
-	}
+// children returns where those of the item at a position begin and end.
+func (h *heap) children(at int) (first, end int) {
+	first = at*fanout + 1
+	return first, min(first+fanout, len(h.items))
 }

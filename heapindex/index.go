@@ -6,9 +6,15 @@
 // that share a claim store but no Redis: each keeps an index of its own and the
 // store decides who runs what.
 //
-// An entry costs 75 to 100 bytes beside its id, which is kept as the caller's
-// string. Adding, taking, moving and removing one is O(log n), about ten cache
-// misses at a million entries. The memory of a past peak is kept for the next.
+// An entry costs 50 to 75 bytes beside its id, which is kept as the caller's
+// string (BenchmarkMemory). Adding, taking, moving and removing one is O(log n).
+// The whole life of an entry, added, taken and removed by id, costs two and a
+// half times what a plain four-ary heap needs to push and pop it, which is about
+// 1.2 µs among a million entries and 0.4 µs among a thousand (BenchmarkLife), and
+// allocates nothing but the slice of ids that Take returns. The memory of a past
+// peak is kept for the next.
+//
+//	go test -run '^$' -bench 'Life|Memory' ./heapindex
 package heapindex
 
 import (
@@ -22,7 +28,7 @@ import (
 
 // lockStep is how many entries one hold of the lock handles, so that a call with
 // a hundred thousand entries doesn't keep a scheduler from its due tasks for
-// longer than about a millisecond.
+// longer than about a millisecond; some more when the index outgrows its memory.
 const lockStep = 1024
 
 var (
@@ -36,7 +42,7 @@ var (
 // goroutine of its own. Its zero value is not usable; see [New].
 type Index struct {
 	mu       sync.Mutex
-	entries  table
+	entries  *table
 	watchers map[chan struct{}]struct{}
 }
 
@@ -164,8 +170,8 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) ([]co
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	taken, next, ok := x.entries.take(now.UnixMilli(), until.UnixMilli(), limit)
-	if !ok {
+	taken, next := x.entries.take(now.UnixMilli(), until.UnixMilli(), limit)
+	if next == never {
 		return taken, time.Time{}, nil
 	}
 	return taken, toTime(next), nil

@@ -137,3 +137,24 @@ func TestADoneContextChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []core.Entry{entry("a", 1)}, got)
 }
+
+func TestTheLifeOfEntriesAllocatesTheTakenIDsOnly(t *testing.T) {
+	idx := heapindex.New()
+	batch := make([]core.Entry, 100)
+	for i := range batch {
+		batch[i] = entry(fmt.Sprint("id-", i), i)
+	}
+	gone := make([]core.Entry, 0, len(batch))
+	perBatch := testing.AllocsPerRun(20, func() {
+		_ = idx.Add(t.Context(), batch)
+		ids, _, _ := idx.Take(t.Context(), at(1000), at(2000), len(batch))
+		gone = gone[:0]
+		for _, id := range ids {
+			gone = append(gone, core.Entry{ID: id, Due: at(2000)})
+		}
+		_ = idx.Remove(t.Context(), gone)
+	})
+	require.Len(t, gone, len(batch))
+	require.Zero(t, idx.Len())
+	require.Equal(t, 1.0, perBatch, "Take's slice")
+}

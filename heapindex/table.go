@@ -9,140 +9,109 @@ import (
 // never is the head's due time of an empty table, later than any real one.
 const never = math.MaxInt64
 
-// fanout of the heap. With four children of 16 bytes each, one level costs one
-// cache line, and a heap of a million entries has ten levels, not twenty.
-const fanout = 4
-
-// item is one entry as it stands in the heap: the due time by value, so that a
-// comparison rarely leaves the heap's own memory.
-type item struct {
-	due  int64 // milliseconds since 1970
-	slot int32 // which id
-}
-
-// table is a heap of items and the way from an id to its place in it. Ids and
-// places stand in two slices by slot: a sift writes one place a level, and four
-// bytes an entry stay in the processor's cache where whole structs would not.
+// table is a set of ids, each with a due time, in two heaps: those that wait,
+// maybe millions, and those that were taken, a few hundred as a rule. What is
+// taken goes to the end of its lease, behind all that waits: in one heap it would
+// sink through all levels, and its removal would cost as much again.
+//
+// An entry that was taken stays in held until it is removed, wherever it is
+// moved meanwhile; the order is by due time and id over both.
 type table struct {
-	heap  []item
-	ids   []core.ID
-	pos   []int32 // by slot: the place in heap; in a free slot: the next free one
-	free  int32   // the first free slot, -1 if none
-	slots map[core.ID]int32
+	*register
+	waiting heap
+	held    heap
+	taken   []int32 // take's own, kept for the next
 }
 
-func newTable() table { return table{free: -1, slots: make(map[core.ID]int32)} }
+func newTable() *table {
+	reg := newRegister()
+	return &table{register: reg, waiting: heap{reg: reg}, held: heap{reg: reg, mask: -1}}
+}
 
-func (t *table) len() int { return len(t.heap) }
+func (t *table) len() int { return t.waiting.len() + t.held.len() }
 
 func (t *table) id(it item) core.ID { return t.ids[it.slot] }
 
 // head returns the earliest due time, or never.
-func (t *table) head() int64 {
-	if len(t.heap) == 0 {
-		return never
+func (t *table) head() int64 { return min(t.waiting.head(), t.held.head()) }
+
+// at returns the heap and the position that p stands for.
+func (t *table) at(p place) (h *heap, at int) {
+	if p < 0 {
+		return &t.held, int(^p)
 	}
-	return t.heap[0].due
+	return &t.waiting, int(p)
+}
+
+// find returns where id stands.
+func (t *table) find(id core.ID) (h *heap, at int, ok bool) {
+	slot, ok := t.slot(id)
+	if !ok {
+		return nil, 0, false
+	}
+	h, at = t.at(t.places[slot])
+	return h, at, true
 }
 
 // addEarlier puts id in at due; where it is there already the earlier due time
 // stays.
 func (t *table) addEarlier(id core.ID, due int64) {
-	if slot, ok := t.slots[id]; ok {
-		if at := int(t.pos[slot]); due < t.heap[at].due {
-			t.up(at, item{due, slot})
-		}
+	slot, isNew := t.enter(id)
+	if isNew {
+		t.waiting.push(item{due, slot})
 		return
 	}
-	t.insert(id, due)
+	if h, at := t.at(t.places[slot]); due < h.items[at].due {
+		h.up(at, item{due, slot})
+	}
 }
 
 // addMissing puts id in at due unless it is there already.
 func (t *table) addMissing(id core.ID, due int64) {
-	if _, ok := t.slots[id]; !ok {
-		t.insert(id, due)
+	if slot, isNew := t.enter(id); isNew {
+		t.waiting.push(item{due, slot})
 	}
-}
-
-// insert puts id in, which isn't there.
-func (t *table) insert(id core.ID, due int64) {
-	slot := t.free
-	if slot >= 0 {
-		t.free = t.pos[slot]
-		t.ids[slot] = id
-	} else {
-		slot = int32(len(t.ids))
-		t.ids = append(t.ids, id)
-		t.pos = append(t.pos, 0)
-	}
-	t.slots[id] = slot
-	t.heap = append(t.heap, item{})
-	t.up(len(t.heap)-1, item{due, slot})
 }
 
 // move sets id's due time to "to" if it is "from".
 func (t *table) move(id core.ID, from, to int64) {
-	slot, ok := t.slots[id]
-	if !ok || t.heap[t.pos[slot]].due != from {
-		return
+	if h, at, ok := t.find(id); ok && h.items[at].due == from {
+		h.fix(at, item{to, h.items[at].slot})
 	}
-	t.fix(int(t.pos[slot]), item{to, slot})
 }
 
 // remove deletes id if its due time is due.
 func (t *table) remove(id core.ID, due int64) {
-	slot, ok := t.slots[id]
-	if !ok || t.heap[t.pos[slot]].due != due {
-		return
+	if h, at, ok := t.find(id); ok && h.items[at].due == due {
+		h.cut(at)
+		t.leave(id)
 	}
-	at := int(t.pos[slot])
-	last := len(t.heap) - 1
-	moved := t.heap[last]
-	t.heap = t.heap[:last]
-	if at < last {
-		t.fix(at, moved)
-	}
-	delete(t.slots, id)
-	t.ids[slot] = "" // lets the string go
-	t.pos[slot] = t.free
-	t.free = slot
 }
 
 // take moves up to limit entries due by now to until, and returns their ids in
-// order and the earliest due time of all others; ok is false if there is none.
-func (t *table) take(now, until int64, limit int) (taken []core.ID, next int64, ok bool) {
-	until = max(until, now+1) // else the loop would take the same entry again
-	var slots []int32
-	for len(slots) < limit && t.head() <= now {
-		slot := t.heap[0].slot
-		slots = append(slots, slot)
-		t.down(0, item{until, slot})
+// order and the earliest due time of all others, or never.
+func (t *table) take(now, until int64, limit int) (taken []core.ID, next int64) {
+	t.taken = t.taken[:0]
+	for len(t.taken) < limit && t.head() <= now {
+		t.taken = append(t.taken, t.first().cut(0).slot)
 	}
-	if len(slots) > 0 {
-		taken = make([]core.ID, len(slots))
-		for i, slot := range slots {
-			taken[i] = t.ids[slot]
-		}
+	next = t.head()
+	if len(t.taken) > 0 {
+		taken = make([]core.ID, len(t.taken))
 	}
-	if head := t.head(); head < until { // so it is none of ours
-		return taken, head, true
+	for i, slot := range t.taken {
+		taken[i] = t.ids[slot]
 	}
-	next, ok = t.earliestBut(slots)
-	return taken, next, ok
+	for _, slot := range t.taken {
+		t.held.push(item{until, slot})
+	}
+	return taken, next
 }
 
-// earliestBut returns the earliest due time outside of the slots given.
-func (t *table) earliestBut(slots []int32) (due int64, ok bool) {
-	ours := make(map[int32]struct{}, len(slots))
-	for _, slot := range slots {
-		ours[slot] = struct{}{}
+// first returns the heap whose root is the first of all entries. There is one.
+func (t *table) first() *heap {
+	if t.held.len() == 0 || t.waiting.len() > 0 && t.less(t.waiting.items[0], t.held.items[0]) {
+		return &t.waiting
 	}
-	t.ascend(func(it item) bool {
-		if _, skip := ours[it.slot]; skip {
-			return true
-		}
-		due, ok = it.due, true
-		return false
-	})
-	return due, ok
+	return &t.held
 }
