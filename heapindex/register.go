@@ -123,8 +123,8 @@ func (r *register) empty(i int) {
 }
 
 // resize makes it n cells. As probing begins by the hash's upper bits, both the
-// old cells and the new are gone through from front to back: a million take
-// milliseconds.
+// old cells and the new are gone through from front to back, which the processor
+// is good at.
 func (r *register) resize(n int) {
 	old := r.cells
 	r.cells = make([]cell, n)
