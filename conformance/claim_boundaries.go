@@ -13,7 +13,7 @@ var lengths = []int{255, 256, 257, 500, 501, 1000, 1024, 2501}
 
 // lengths returns the lengths to try.
 func (e *claimEnv) lengths() []int {
-	if e.variant && !stress() {
+	if e.variant {
 		return []int{501, 1000}
 	}
 	return lengths

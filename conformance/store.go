@@ -42,7 +42,7 @@ type Store struct {
 	Neighbour func(t *testing.T, first core.Store) core.Store
 	// Variant marks a further configuration of a store that goes through the suite
 	// in another one as well: cases that prove something by large numbers then make
-	// do with smaller ones, unless DUECLAIM_STRESS is set.
+	// do with smaller ones, also with DUECLAIM_STRESS.
 	Variant bool
 	// Provides declares the optional capabilities, checked both ways.
 	Provides StoreProvides
