@@ -68,6 +68,17 @@ func (b batch[T]) open() open {
 	return o
 }
 
+// only returns the part of a batch that has no answer yet.
+func (b batch[T]) only(left open) batch[T] {
+	part := batch[T]{items: b.items, id: b.id}
+	for _, place := range b.places {
+		if _, ok := left[string(b.id(b.items[place]))]; ok {
+			part.places = append(part.places, place)
+		}
+	}
+	return part
+}
+
 // take removes an id. ok is false for one that wasn't asked about or was
 // answered before.
 func (o open) take(id string) (place int, ok bool) {

@@ -9,16 +9,15 @@ import (
 
 const claimSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
-    SELECT t.id FROM {table} AS t
+  SELECT r.place FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
+    SELECT t.ctid AS place FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id
        AND {claimable}
        FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
-       AND {claimable}
+ WHERE {found} AND {claimable}
 RETURNING t.id, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`
 
 const seeClaimsSQL = `

@@ -8,11 +8,21 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// insertSQL leaves out, by a subquery, what is live or was stored by this very
-// call: ON CONFLICT DO UPDATE locks a row also where its WHERE says no, which in
-// a long transaction of the caller's would hold up that task's heartbeats. ON
-// CONFLICT decides all the same: it sees rows that came after the snapshot.
+// insertSQL stores what has no row, and locks none that is there.
 const insertSQL = `
+INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
+SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
+  FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
+       AS a(id, due, max_attempts, kind, payload, meta)
+ON CONFLICT (queue, id) DO NOTHING
+RETURNING t.id`
+
+// insertAgainSQL is for ids that have a row, whose tasks may be finished. It leaves
+// out, by a subquery, what is live or was stored by this very call: ON CONFLICT DO
+// UPDATE locks a row also where its WHERE says no, which in a long transaction of
+// the caller's would hold up that task's heartbeats. ON CONFLICT decides all the
+// same: it sees rows that came after the snapshot.
+const insertAgainSQL = `
 INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
 SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
   FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
@@ -34,8 +44,8 @@ SELECT t.id, t.status, t.call_id FROM {table} AS t
 // taskBytes is about what a row takes besides its payload, meta and kind.
 const taskBytes = 400
 
-// Insert implements core.Store: one round trip for up to 1,000 tasks or 8 MiB
-// when all are new, a second one to see why not. It waits until ctx is done
+// Insert implements core.Store: one round trip for up to 1,000 tasks or 8 MiB when
+// no id has a row, two more where some have. It waits until ctx is done
 // where another transaction has inserted the same id and not yet committed.
 func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
 	if len(tasks) == 0 {
@@ -57,15 +67,13 @@ func (s *Store) insert(ctx context.Context, r runner, call core.Call, tasks []co
 	size := func(t core.Task) int { return taskBytes + len(t.Payload) + len(t.Meta) + len(t.Kind) }
 	for b := range batches(tasks, func(t core.Task) core.ID { return t.ID }, size) {
 		left := b.open()
-		args := []any{s.queue, b.ids(), call.ID, call.Now.UnixMilli(),
-			column(b, func(t core.Task) int64 { return t.Due.UnixMilli() }),
-			column(b, func(t core.Task) int32 { return int32(t.MaxAttempts) }), // at most 1<<30, by Task.Check
-			column(b, func(t core.Task) string { return t.Kind }),
-			column(b, func(t core.Task) []byte { return notNil(t.Payload) }),
-			column(b, func(t core.Task) []byte { return notNil(t.Meta) }),
-		}
-		if err := r.run(ctx, s.sql.insert, args, strike(left)); err != nil {
+		if err := r.run(ctx, s.sql.insert, s.insertArgs(b, call), strike(left)); err != nil {
 			return nil, err
+		}
+		if len(left) > 0 {
+			if err := r.run(ctx, s.sql.insertAgain, s.insertArgs(b.only(left), call), strike(left)); err != nil {
+				return nil, err
+			}
 		}
 		items, err := s.seeInserts(ctx, r, call, left)
 		if err != nil {
@@ -74,6 +82,16 @@ func (s *Store) insert(ctx context.Context, r runner, call core.Call, tasks []co
 		failed = append(failed, items...)
 	}
 	return failed, nil
+}
+
+func (s *Store) insertArgs(b batch[core.Task], call core.Call) []any {
+	return []any{s.queue, b.ids(), call.ID, call.Now.UnixMilli(),
+		column(b, func(t core.Task) int64 { return t.Due.UnixMilli() }),
+		column(b, func(t core.Task) int32 { return int32(t.MaxAttempts) }), // at most 1<<30, by Task.Check
+		column(b, func(t core.Task) string { return t.Kind }),
+		column(b, func(t core.Task) []byte { return notNil(t.Payload) }),
+		column(b, func(t core.Task) []byte { return notNil(t.Meta) }),
+	}
 }
 
 // seeInserts reads back the rows that the insert left alone.

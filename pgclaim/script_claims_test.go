@@ -2,15 +2,22 @@ package pgclaim_test
 
 import (
 	"database/sql/driver"
+	"slices"
 
 	"github.com/dueclaim/dueclaim/conformance"
 )
 
-const insertText = `
+const insertText = insertStart + `
+ON CONFLICT (queue, id) DO NOTHING
+RETURNING t.id`
+
+const insertStart = `
 INSERT INTO "dueclaim_tasks" AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
 SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
 FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
-AS a(id, due, max_attempts, kind, payload, meta)
+AS a(id, due, max_attempts, kind, payload, meta)`
+
+const insertAgainText = insertStart + `
 WHERE (SELECT t.status IN ('pending', 'running') OR t.call_id = $3::text FROM "dueclaim_tasks" AS t WHERE t.queue = $1::text AND t.id = a.id) IS NOT TRUE
 ON CONFLICT (queue, id) DO UPDATE
 SET status = 'pending', due = excluded.due, planned = excluded.planned,
@@ -21,12 +28,27 @@ created_at = excluded.created_at, finished_at = NULL
 WHERE t.status IN ('done', 'dead', 'cancelled') AND t.call_id <> excluded.call_id
 RETURNING t.id`
 
-// insertBoth inserts a and b and returns the ids that were stored.
+// insertBoth inserts a and b and returns the ids that had no row.
 func insertBoth(ids ...string) conformance.SQLStep {
-	return asks(insertText, []driver.Value{
-		[]string{"a", "b"}, "call-1", present, []int64{ms(1000), ms(2000)}, []int32{7, 7}, []string{"mail", "mail"},
-		[][]byte{[]byte("payload of a"), []byte("payload of b")}, [][]byte{{1}, {1}},
-	}, returned(ids...)...)
+	return asks(insertText, insertArgs("a", "b"), returned(ids...)...)
+}
+
+// insertAgain is the second step, for ids that have a row, and returns those whose
+// tasks were finished.
+func insertAgain(asked []string, replaced ...string) conformance.SQLStep {
+	return asks(insertAgainText, insertArgs(asked...), returned(replaced...)...)
+}
+
+func insertArgs(ids ...string) []driver.Value {
+	dues, payloads := []int64{}, [][]byte{}
+	for _, id := range ids {
+		dues = append(dues, map[string]int64{"a": ms(1000), "b": ms(2000)}[id])
+		payloads = append(payloads, []byte("payload of "+id))
+	}
+	n := len(ids)
+	return []driver.Value{
+		ids, "call-1", present, dues, slices.Repeat([]int32{7}, n), slices.Repeat([]string{"mail"}, n), payloads, slices.Repeat([][]byte{{1}}, n),
+	}
 }
 
 // insertsSeen reads what the insert left alone: id, status and call id.
@@ -37,19 +59,19 @@ func insertsSeen(ids []string, rows ...row) conformance.SQLStep {
 
 var inserts = map[string][]conformance.SQLStep{
 	"insert/new": script(insertBoth("a", "b")),
-	"insert/repeat": script(insertBoth(), insertsSeen([]string{"a", "b"},
+	"insert/repeat": script(insertBoth(), insertAgain([]string{"a", "b"}), insertsSeen([]string{"a", "b"},
 		row{"a", "running", "call-1"}, row{"b", "dead", "call-1"})),
-	"insert/exists":             script(insertBoth("b"), insertsSeen([]string{"a"}, row{"a", "pending", "call-0"})),
-	"insert/reuse":              script(insertBoth("b", "a")),
-	"insert/busy":               script(insertBoth("b"), insertsSeen([]string{"a"}, row{"a", "dead", "call-0"})),
+	"insert/exists":             script(insertBoth("b"), insertAgain([]string{"a"}), insertsSeen([]string{"a"}, row{"a", "pending", "call-0"})),
+	"insert/reuse":              script(insertBoth(), insertAgain([]string{"a", "b"}, "b", "a")),
+	"insert/busy":               script(insertBoth("b"), insertAgain([]string{"a"}), insertsSeen([]string{"a"}, row{"a", "dead", "call-0"})),
 	"transaction/insert":        inTx(insertBoth("a", "b")),
-	"transaction/insert-exists": inTx(insertBoth("b"), insertsSeen([]string{"a"}, row{"a", "pending", "call-0"})),
+	"transaction/insert-exists": inTx(insertBoth("b"), insertAgain([]string{"a"}), insertsSeen([]string{"a"}, row{"a", "pending", "call-0"})),
 }
 
 const claimText = `
 WITH picked AS MATERIALIZED (
-SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
-SELECT t.id FROM "dueclaim_tasks" AS t
+SELECT r.place FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
+SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id
 AND coalesce(t.due, 9223372036854775807) <= $4::bigint
 AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))
@@ -57,7 +79,7 @@ FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE "dueclaim_tasks" AS t
 SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
 attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
-WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked))
 AND coalesce(t.due, 9223372036854775807) <= $4::bigint
 AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))
 RETURNING t.id, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`

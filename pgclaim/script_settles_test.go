@@ -9,13 +9,13 @@ import (
 
 const extendText = `
 WITH picked AS MATERIALIZED (
-SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
-SELECT t.id FROM "dueclaim_tasks" AS t
+SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running' AND t.lease_until < $5::bigint
 FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE "dueclaim_tasks" AS t SET lease_until = $5::bigint
 FROM picked AS a
-WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 AND t.lease_until < $5::bigint
 RETURNING t.id`
 
@@ -55,9 +55,9 @@ var extends = map[string][]conformance.SQLStep{
 
 const settleText = `
 WITH picked AS MATERIALIZED (
-SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
+SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
 AS a(id, token, holder, status, due, released, err) CROSS JOIN LATERAL (
-SELECT t.id FROM "dueclaim_tasks" AS t
+SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE "dueclaim_tasks" AS t
@@ -68,17 +68,17 @@ attempts = t.attempts - CASE WHEN a.released THEN 1 ELSE 0 END,
 last_error = CASE WHEN a.status = 'dead' OR (a.status = 'pending' AND NOT a.released) THEN a.err ELSE t.last_error END,
 finished_at = CASE WHEN a.status <> 'pending' THEN $5::bigint END
 FROM picked AS a
-WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 RETURNING t.id`
 
 const eraseText = `
 WITH picked AS MATERIALIZED (
-SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
-SELECT t.id FROM "dueclaim_tasks" AS t
+SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 FOR UPDATE SKIP LOCKED) AS r)
 DELETE FROM "dueclaim_tasks" AS t USING picked AS a
-WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 RETURNING t.id`
 
 // settle settles grants with these states, due times, releases and errors.

@@ -10,9 +10,9 @@ import (
 
 const settleSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
+  SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
          AS a(id, token, holder, status, due, released, err) CROSS JOIN LATERAL (
-    SELECT t.id FROM {table} AS t
+    SELECT t.ctid AS place FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted}
        FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t
@@ -23,17 +23,17 @@ UPDATE {table} AS t
        last_error = CASE WHEN a.status = 'dead' OR (a.status = 'pending' AND NOT a.released) THEN a.err ELSE t.last_error END,
        finished_at = CASE WHEN a.status <> 'pending' THEN $5::bigint END
   FROM picked AS a
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND {granted}
+ WHERE {found} AND t.id = a.id AND {granted}
 RETURNING t.id`
 
 const deleteDoneSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
-    SELECT t.id FROM {table} AS t
+  SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+    SELECT t.ctid AS place FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted}
        FOR UPDATE SKIP LOCKED) AS r)
 DELETE FROM {table} AS t USING picked AS a
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND {granted}
+ WHERE {found} AND t.id = a.id AND {granted}
 RETURNING t.id`
 
 // Settle implements core.Claimer: one round trip when all settlements took

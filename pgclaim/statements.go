@@ -11,39 +11,49 @@ import "strings"
 //     index is no candidate at all. Only Waiting says "due IS NOT NULL".
 //   - Ids are looked up one by one in a LATERAL subquery that locks, which the
 //     planner can't turn into a join over the whole table.
-//   - The writing half finds its rows by id = ANY (ARRAY(SELECT …)), whose length
-//     the planner doesn't know and takes for ten.
+//   - The writing half finds its rows by ctid = ANY (ARRAY(SELECT …)), where they
+//     were locked, at a third less work than by the key. An array of unknown length
+//     counts as ten.
 //
-// The locking half sees each row's newest version and checks the whole condition
-// on it; the writing half checks it again.
+// The locking half sees each row's newest version and checks the whole condition on
+// it. The writing half sees what was committed when the statement began: a row that
+// changed in between, a matter of milliseconds, is left as a locked one is. In the
+// caller's transaction, which waits for locks, that would be no answer: there the
+// writing half goes by id, finds the newest version too and checks it again.
 type statements struct {
 	claim, seeClaims             string
 	extend                       string
 	settle, settleTx             string
 	deleteDone, deleteDoneTx     string
 	seeGrants                    string
-	insert, seeInserts           string
+	insert, insertAgain          string
+	seeInserts                   string
 	cancel, cancelDelete, seeAll string
 	reschedule                   string
 	waiting, purge               string
 }
 
 func newStatements(table string) statements {
+	const (
+		byPlace = `t.ctid = ANY (ARRAY(SELECT place FROM picked))`
+		byID    = `t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))`
+	)
 	fill := strings.NewReplacer(
 		"{table}", table,
+		"{found}", byPlace,
 		"{claimable}", `coalesce(t.due, 9223372036854775807) <= $4::bigint
        AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))`,
 		"{granted}", `t.token = a.token AND t.holder = a.holder AND t.status = 'running'`,
 		"{live}", `t.status IN ('pending', 'running')`,
 	).Replace
-	waits := strings.NewReplacer(" SKIP LOCKED", "").Replace
+	waits := strings.NewReplacer(" SKIP LOCKED", "", byPlace, byID).Replace
 	return statements{
 		claim: fill(claimSQL), seeClaims: fill(seeClaimsSQL),
 		extend: fill(extendSQL),
 		settle: fill(settleSQL), settleTx: waits(fill(settleSQL)),
 		deleteDone: fill(deleteDoneSQL), deleteDoneTx: waits(fill(deleteDoneSQL)),
 		seeGrants: fill(seeGrantsSQL),
-		insert:    fill(insertSQL), seeInserts: fill(seeInsertsSQL),
+		insert:    fill(insertSQL), insertAgain: fill(insertAgainSQL), seeInserts: fill(seeInsertsSQL),
 		cancel: fill(cancelSQL), cancelDelete: fill(cancelDeleteSQL), seeAll: fill(seeAllSQL),
 		reschedule: fill(rescheduleSQL),
 		waiting:    fill(waitingSQL), purge: fill(purgeSQL),

@@ -56,15 +56,14 @@ func postgresBugs() []bug {
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
-       AND {claimable}
+ WHERE {found} AND {claimable}
 `,
 			new: `
        ) AS r)
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
+ WHERE {found}
 `,
 			by: []check{onPgx, longRacesOnPgx, brokenLineToPgx},
 		},
