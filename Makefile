@@ -44,7 +44,7 @@ setup: ## find the database servers for the tests, install what is missing (root
 
 test: ## all tests with the race detector; the last lines say which backends were NOT tested
 	@$(MAKE) --no-print-directory setup || echo "setup: going on without"
-	@$(if $(RACE),,$(if $(filter file,$(origin RACE)),echo "test: no C compiler here, so without the race detector",:))
+	@$(if $(RACE),,$(if $(filter file,$(origin RACE)),echo "test: no C compiler here: going on without the race detector",:))
 	@go build -o bin/testreport ./internal/testreport
 	@bin/testreport -raw $(LASTRUN) $(GOTEST) -json -timeout $(TIMEOUT) $(PKGS)
 
