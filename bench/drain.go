@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// patience is how long a run may take until it is given up.
+const patience = 5 * time.Minute
+
 // drained is one measured run.
 type drained struct {
 	n    int
@@ -24,77 +27,129 @@ func (d drained) perTask(seconds float64) float64 { return seconds * 1e6 / float
 // drain puts n due tasks into a queue, starts its workers, and takes the time until
 // all results are recorded.
 func drain(ctx context.Context, m *machine, s system, o options, n int) (d drained, err error) {
-	q, err := s.open(ctx, m, o)
+	q, err := s.start(ctx, m, o)
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, q.close()) }()
-	if err := fill(ctx, q, 0, n, time.Now().Add(-time.Second)); err != nil {
+	if d, err = burst(ctx, m, q, 0, n); err != nil {
 		return d, err
 	}
-	ran := newOnce(n)
-	var done atomic.Int64
-	all := make(chan struct{})
+	return d, expectLeft(ctx, q, 0)
+}
+
+// burst is drain on a queue that may hold other tasks, which are due much later.
+// The new ones are numbered from..from+n-1.
+func burst(ctx context.Context, m *machine, q queue, from, n int) (d drained, err error) {
+	if err := fill(ctx, q, from, n, time.Now().Add(-time.Second)); err != nil {
+		return d, err
+	}
+	if err := q.prepare(ctx); err != nil {
+		return d, err
+	}
+	ran := newOnce(from, n)
+	all := newCountdown(n)
 	before, began := m.cpu(), time.Now()
-	stop, err := q.work(ctx, ran.mark, func(k int) {
-		if done.Add(int64(k)) == int64(n) {
-			close(all)
-		}
-	})
+	stop, err := q.work(ctx, ran.mark, all.done)
 	if err != nil {
 		return d, err
 	}
-	select {
-	case <-all:
-	case <-time.After(5 * time.Minute):
-		err = fmt.Errorf("%s: %d of %d done after 5 minutes", s.name, done.Load(), n)
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err = all.wait(ctx, patience)
 	d = drained{n: n, took: time.Since(began), cpu: m.cpu().sub(before)}
-	if err = errors.Join(err, stop()); err != nil {
-		return d, err
-	}
+	return d, errors.Join(err, stop(), ran.check())
+}
+
+// expectLeft fails unless so many tasks are unfinished by the queue's own books.
+func expectLeft(ctx context.Context, q queue, want int) error {
 	left, err := q.left(ctx)
-	if err == nil && left != 0 {
-		err = fmt.Errorf("%s: %d tasks are left", s.name, left)
+	if err == nil && left != want {
+		err = fmt.Errorf("%d tasks are left, want %d", left, want)
 	}
-	return d, errors.Join(err, ran.check())
+	return err
 }
 
 // fill schedules the tasks from..from+n-1, 1,000 a call, four calls at a time.
 func fill(ctx context.Context, q queue, from, n int, due time.Time) error {
-	const batch = 1000
-	var wg sync.WaitGroup
+	return inBatches(ctx, 4, n, 1000, func(ctx context.Context, first, end int) error {
+		return q.schedule(ctx, newTasks(from+first, from+end, due))
+	})
+}
+
+func newTasks(from, end int, due time.Time) []task {
+	tasks := make([]task, end-from)
+	for k := range tasks {
+		tasks[k] = newTask(from+k, due)
+	}
+	return tasks
+}
+
+// inBatches calls f for 0..n-1 in batches, from several goroutines, and returns
+// their errors once all have ended; the first one ends all.
+func inBatches(ctx context.Context, goroutines, n, batch int, f func(ctx context.Context, first, end int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
 	var next atomic.Int64
-	errs := make([]error, 4)
+	errs := make([]error, goroutines)
 	for i := range errs {
-		wg.Go(func() {
-			for {
-				first := int(next.Add(batch)) - batch
+		all.Go(func() {
+			for ctx.Err() == nil {
+				first := int(next.Add(int64(batch))) - batch
 				if first >= n {
 					return
 				}
-				tasks := make([]task, min(batch, n-first))
-				for k := range tasks {
-					tasks[k] = newTask(from+first+k, due)
-				}
-				if errs[i] = q.schedule(ctx, tasks); errs[i] != nil {
+				if errs[i] = f(ctx, first, min(first+batch, n)); errs[i] != nil {
+					cancel()
 					return
 				}
 			}
+			errs[i] = ctx.Err()
 		})
 	}
-	wg.Wait()
+	all.Wait()
 	return errors.Join(errs...)
 }
 
-// once counts how often each task ran.
-type once struct{ runs []atomic.Int32 }
+// countdown waits for n results.
+type countdown struct {
+	left atomic.Int64
+	zero chan struct{}
+}
 
-func newOnce(n int) *once { return &once{runs: make([]atomic.Int32, n)} }
+func newCountdown(n int) *countdown {
+	c := &countdown{zero: make(chan struct{})}
+	c.left.Store(int64(n))
+	return c
+}
 
-func (o *once) mark(n int) { o.runs[n].Add(1) }
+func (c *countdown) done(k int) {
+	if c.left.Add(-int64(k)) == 0 {
+		close(c.zero)
+	}
+}
+
+func (c *countdown) wait(ctx context.Context, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.zero:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("%d tasks are not done after %v", c.left.Load(), limit)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// once counts how often each of the tasks from.. ran.
+type once struct {
+	from int
+	runs []atomic.Int32
+}
+
+func newOnce(from, n int) *once { return &once{from: from, runs: make([]atomic.Int32, n)} }
+
+func (o *once) mark(n int) { o.runs[n-o.from].Add(1) }
 
 // check says which tasks didn't run, or ran twice.
 func (o *once) check() error {

@@ -2,38 +2,56 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime/pprof"
+	"strings"
 	"syscall"
+
+	"github.com/dueclaim/dueclaim/bench/figures"
+	"github.com/dueclaim/dueclaim/bench/report"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	systems := flag.String("systems", "", "only systems whose names match this pattern")
-	rounds := flag.Int("rounds", 3, "rounds, in which the systems alternate")
-	n := flag.Int("n", 50_000, "tasks of a drain")
-	keep := flag.Bool("keep", false, "keep finished rows")
-	workers := flag.Int("workers", 1, "schedulers")
-	profile := flag.String("cpuprofile", "", "write a profile here")
-	flag.Parse()
-	only, err := regexp.Compile(*systems)
+func run(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	workloads := flags.String("run", "", "measure these workloads, separated by commas, or all; without it one drain a system is run, with -n, -keep and -workers")
+	only := flags.String("systems", "", "only systems whose names match this pattern")
+	rounds := flags.Int("rounds", 3, "rounds, in which the systems alternate")
+	quick := flags.Bool("quick", false, "each workload once with few tasks: a check that all of it works, figures of no worth")
+	full := flags.Bool("full", false, "with 10 million pending tasks too, which takes minutes to fill")
+	write := flags.String("write", "", "write the report, the pictures and the figures into this folder; figures there of other workloads stay")
+	again := flags.String("report", "", "write the report and pictures again from the figures in this folder, and measure nothing")
+	n := flags.Int("n", 50_000, "tasks of a drain without -run")
+	keep := flags.Bool("keep", false, "keep finished rows in a drain without -run")
+	workers := flags.Int("workers", 1, "schedulers of a drain without -run")
+	profile := flags.String("cpuprofile", "", "write a profile here")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
 	}
-	m := newMachine()
-	defer m.close()
+	if *again != "" {
+		r, err := figures.Read(resultsFile(*again))
+		if err != nil {
+			return err
+		}
+		return report.Write(*again, r)
+	}
 	if *profile != "" {
 		f, err := os.Create(*profile)
 		if err != nil {
@@ -45,21 +63,24 @@ func run(ctx context.Context) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	for range *rounds {
-		for _, s := range dueclaimSystems() {
-			if !only.MatchString(s.name) {
-				continue
-			}
-			d, err := drain(ctx, m, s, options{keep: *keep, workers: *workers}, *n)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			fmt.Printf("%-26s %8.0f/s  %6.1f µs a task (client %.1f", s.name, d.rate(), d.perTask(d.cpu.total()), d.perTask(d.cpu.client))
-			for k, v := range d.cpu.servers {
-				fmt.Printf(", %s %.1f", k, d.perTask(v))
-			}
-			fmt.Println(")")
+	m := newMachine()
+	defer func() { err = errors.Join(err, m.close()) }()
+	if *workloads == "" && !*quick {
+		if *only == "" {
+			match = regexp.MustCompile("^dueclaim") // the peers as they come take a minute a round
 		}
+		return profileDrain(ctx, m, profileOptions{only: match, rounds: *rounds, n: *n, keep: *keep, workers: *workers})
 	}
-	return nil
+	size := usual(*rounds, *full)
+	if *quick {
+		size = tiny()
+	}
+	s := &suite{machine: m, size: size, only: match, results: newResults(args)}
+	if *write != "" {
+		s.into = *write
+	}
+	if *workloads == "" {
+		*workloads = "all"
+	}
+	return s.run(ctx, strings.Split(*workloads, ","))
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/dueclaim/dueclaim/bench/figures"
+	"github.com/dueclaim/dueclaim/internal/testserver/server"
+)
+
+// newResults says where and with what the run takes place.
+func newResults(args []string) *figures.Results {
+	r := &figures.Results{
+		Machine: figures.Machine{
+			CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
+			Memory: field("/proc/meminfo", "MemTotal"), System: runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease"),
+		},
+		Command: strings.Join(append([]string{"go run ."}, args...), " "),
+	}
+	for _, s := range systems() {
+		r.Systems = append(r.Systems, figures.System{Name: s.name, Settings: s.settings})
+	}
+	for _, kind := range []serverKind{server.Redis, server.Postgres, server.MariaDB, server.MySQL} {
+		if binary, err := server.Find(kind); err == nil {
+			r.Programs = append(r.Programs, figures.Program{Name: string(kind), Version: binary.Version(), Args: strings.Join(serverArgs[kind], " ")})
+		}
+	}
+	r.Programs = append(r.Programs, figures.Program{Name: "Go", Version: strings.TrimPrefix(runtime.Version(), "go")})
+	return withModules(r)
+}
+
+// withModules adds the versions of the libraries that are compared, and of their
+// drivers.
+func withModules(r *figures.Results) *figures.Results {
+	shown := []string{"github.com/riverqueue/river", "github.com/hibiken/asynq", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9",
+		"github.com/go-sql-driver/mysql", "modernc.org/sqlite"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return r
+	}
+	for _, dep := range info.Deps {
+		if slices.Contains(shown, dep.Path) {
+			r.Programs = append(r.Programs, figures.Program{Name: dep.Path, Version: dep.Version})
+		}
+	}
+	return r
+}
+
+// field is the first value of a name in a file of "name: value" lines, "?" where
+// there is none.
+func field(path, name string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "?"
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		if strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "?"
+}
+
+func firstLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "?"
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
+}
