@@ -113,6 +113,25 @@ func TestACtxThatEndsInFlightEndsItsOwnCallOnly(t *testing.T) {
 	})
 }
 
+func TestACtxThatEndsWhileOnlyTheIndexIsLeftToBeToldChangesNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		told := make(chan struct{})
+		s.idx.on = func() { <-told }
+		s.crowd()
+		ctx, cancel := context.WithCancel(t.Context())
+		a, b := s.call(ctx, due("a")), s.call(t.Context(), due("b"))
+		s.open()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		assert.Empty(t, a, "it waits for the index")
+		close(told)
+		require.NoError(t, <-a)
+		require.NoError(t, <-b)
+	})
+}
+
 // The statement is cancelled when the last caller leaves, and has ended when that
 // returns: the bubble of synctest would not end with a goroutine left.
 func TestNothingOfASharedStatementOutlivesItsCallers(t *testing.T) {
@@ -130,6 +149,7 @@ func TestNothingOfASharedStatementOutlivesItsCallers(t *testing.T) {
 		first, leave := context.WithCancel(t.Context())
 		last, leaveToo := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer leaveToo()
+		start := time.Now()
 		a, b := s.call(first, due("a")), s.call(last, due("b"))
 		s.open()
 		synctest.Wait()
@@ -141,6 +161,7 @@ func TestNothingOfASharedStatementOutlivesItsCallers(t *testing.T) {
 		var unknown *core.OutcomeError
 		require.ErrorAs(t, err, &unknown)
 		assert.Zero(t, running.Load())
+		assert.Equal(t, 501*time.Millisecond, time.Since(start), "not before the store's return, not long after its cancellation")
 		assert.Len(t, s.statements(), 1, "no repeat for nobody")
 	})
 }

@@ -233,6 +233,26 @@ func TestInsertsThatHangHoldUpNewcomersForATenthOfASecondOnly(t *testing.T) {
 	})
 }
 
+func TestACallThatIsToBeRepeatedHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStation(t, core.ProducerOptions{})
+		s.on = func(_ context.Context, st statement, insert func() error) error {
+			if st.has("fails") || st.has("fails too") {
+				return errAway
+			}
+			return insert()
+		}
+		a, b := s.call(t.Context(), due("fails")), s.call(t.Context(), due("fails too"))
+		start := time.Now()
+		for i := range 3 {
+			require.NoError(t, s.prod.Schedule(t.Context(), due(fmt.Sprint(i))))
+		}
+		assert.Zero(t, time.Since(start))
+		require.ErrorIs(t, <-a, errAway)
+		require.ErrorIs(t, <-b, errAway)
+	})
+}
+
 func TestTheQueueIsServedInOrderAPageAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(t, core.ProducerOptions{})
@@ -284,6 +304,7 @@ func TestLargeCallsNeitherWaitNorShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(t, core.ProducerOptions{})
 		s.crowd()
+		start := time.Now()
 		large := due("large")
 		large.Payload = make([]byte, 300<<10)
 		require.NoError(t, s.prod.Schedule(t.Context(), large))
@@ -295,6 +316,7 @@ func TestLargeCallsNeitherWaitNorShare(t *testing.T) {
 		call, err := s.prod.NewCall(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, s.prod.ScheduleCall(t.Context(), call, due("own")))
+		assert.Zero(t, time.Since(start))
 		all := s.statements()
 		require.Len(t, all, 4)
 		assert.Equal(t, call.ID, all[3].call.ID)
