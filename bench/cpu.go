@@ -32,8 +32,8 @@ func (c cpuTime) total() float64 {
 	return sum
 }
 
-// cpu is what this process and its servers have used so far.
-func (m *machine) cpu() cpuTime {
+// cpu is what this process and the servers of a system have used so far.
+func (m *machine) cpu(s system) cpuTime {
 	var self syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
 		panic(err) // it can't
@@ -41,8 +41,10 @@ func (m *machine) cpu() cpuTime {
 	c := cpuTime{servers: map[serverKind]float64{}}
 	c.client = (time.Duration(self.Utime.Nano()) + time.Duration(self.Stime.Nano())).Seconds()
 	parents, stats := processes()
-	for kind, s := range m.running {
-		c.servers[kind] = treeTime(s.Pid(), parents, stats)
+	for _, kind := range s.servers {
+		if running := m.running[kind]; running != nil {
+			c.servers[kind] = treeTime(running.Pid(), parents, stats)
+		}
 	}
 	return c
 }

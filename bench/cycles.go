@@ -21,7 +21,7 @@ const (
 // cycles puts n due tasks, numbered from.., before a queue's pending ones, and takes
 // the time for take, claim, settle and remove, of 500 a call by two goroutines, as
 // a scheduler does it.
-func cycles(ctx context.Context, m *machine, q *dueclaimQueue, from, n int) (d drained, err error) {
+func cycles(ctx context.Context, m *machine, s system, q *dueclaimQueue, from, n int) (d drained, err error) {
 	if err := fill(ctx, q, from, n, time.Now().Add(-time.Second)); err != nil {
 		return d, err
 	}
@@ -33,13 +33,13 @@ func cycles(ctx context.Context, m *machine, q *dueclaimQueue, from, n int) (d d
 		return d, errors.New("the index is no Taker")
 	}
 	var done atomic.Int64
-	before, began := m.cpu(), time.Now()
+	before, began := m.cpu(s), time.Now()
 	err = inBatches(ctx, cycleGoroutines, n, cycleBatch, func(ctx context.Context, first, end int) error {
 		k, err := cycle(ctx, taker, q, end-first)
 		done.Add(int64(k))
 		return err
 	})
-	d = drained{n: n, took: time.Since(began), cpu: m.cpu().sub(before)}
+	d = drained{n: n, took: time.Since(began), cpu: m.cpu(s).sub(before)}
 	if err == nil && done.Load() != int64(n) {
 		err = fmt.Errorf("%d of %d tasks were claimed", done.Load(), n)
 	}

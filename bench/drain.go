@@ -32,7 +32,7 @@ func drain(ctx context.Context, m *machine, s system, o options, n int) (d drain
 		return d, err
 	}
 	defer func() { err = errors.Join(err, q.close()) }()
-	if d, err = burst(ctx, m, q, 0, n); err != nil {
+	if d, err = burst(ctx, m, s, q, 0, n); err != nil {
 		return d, err
 	}
 	return d, expectLeft(ctx, q, 0)
@@ -40,7 +40,7 @@ func drain(ctx context.Context, m *machine, s system, o options, n int) (d drain
 
 // burst is drain on a queue that may hold other tasks, which are due much later.
 // The new ones are numbered from..from+n-1.
-func burst(ctx context.Context, m *machine, q queue, from, n int) (d drained, err error) {
+func burst(ctx context.Context, m *machine, s system, q queue, from, n int) (d drained, err error) {
 	if err := fill(ctx, q, from, n, time.Now().Add(-time.Second)); err != nil {
 		return d, err
 	}
@@ -49,13 +49,13 @@ func burst(ctx context.Context, m *machine, q queue, from, n int) (d drained, er
 	}
 	ran := newOnce(from, n)
 	all := newCountdown(n)
-	before, began := m.cpu(), time.Now()
+	before, began := m.cpu(s), time.Now()
 	stop, err := q.work(ctx, ran.mark, all.done)
 	if err != nil {
 		return d, err
 	}
 	err = all.wait(ctx, patience)
-	d = drained{n: n, took: time.Since(began), cpu: m.cpu().sub(before)}
+	d = drained{n: n, took: time.Since(began), cpu: m.cpu(s).sub(before)}
 	return d, errors.Join(err, stop(), ran.check())
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -17,7 +18,7 @@ func newResults(args []string) *figures.Results {
 	r := &figures.Results{
 		Machine: figures.Machine{
 			CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
-			Memory: field("/proc/meminfo", "MemTotal"), System: runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease"),
+			Memory: memorySize(field("/proc/meminfo", "MemTotal")), System: runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease"),
 		},
 		Command: strings.Join(append([]string{"go run ."}, args...), " "),
 	}
@@ -66,6 +67,15 @@ func field(path, name string) string {
 		}
 	}
 	return "?"
+}
+
+// memorySize turns "24590112 kB" into "23.5 GiB".
+func memorySize(kB string) string {
+	var n float64
+	if _, err := fmt.Sscanf(kB, "%f kB", &n); err != nil {
+		return kB
+	}
+	return fmt.Sprintf("%.1f GiB", n/(1<<20))
 }
 
 func firstLine(path string) string {

@@ -86,15 +86,24 @@ func openRiver(ctx context.Context, m *machine, o options, c river.Config) (_ qu
 
 func (q *riverQueue) schedule(ctx context.Context, tasks []task) error {
 	if len(tasks) == 1 {
-		_, err := q.producer.Insert(ctx, tasks[0], &river.InsertOpts{ScheduledAt: tasks[0].due})
+		_, err := q.producer.Insert(ctx, tasks[0], scheduledAt(tasks[0]))
 		return err
 	}
 	list := make([]river.InsertManyParams, len(tasks))
 	for i, t := range tasks {
-		list[i] = river.InsertManyParams{Args: t, InsertOpts: &river.InsertOpts{ScheduledAt: t.due}}
+		list[i] = river.InsertManyParams{Args: t, InsertOpts: scheduledAt(t)}
 	}
 	_, err := q.producer.InsertManyFast(ctx, list)
 	return err
+}
+
+// scheduledAt leaves out a time that is past: with one, even then, River's leader would
+// have to make the job available first.
+func scheduledAt(t task) *river.InsertOpts {
+	if t.due.Before(time.Now()) {
+		return nil
+	}
+	return &river.InsertOpts{ScheduledAt: t.due}
 }
 
 func (q *riverQueue) prepare(ctx context.Context) error { return tidyPostgres(ctx, q.pool) }

@@ -71,9 +71,9 @@ func grow(ctx context.Context, r *round, s system) (err error) {
 		for range r.size.headRepeat {
 			var d drained
 			if ours != nil {
-				d, err = cycles(ctx, r.machine, ours, next, r.size.head)
+				d, err = cycles(ctx, r.machine, s, ours, next, r.size.head)
 			} else {
-				d, err = burst(ctx, r.machine, q, next, s.of(r.size.head))
+				d, err = burst(ctx, r.machine, s, q, next, s.of(r.size.head))
 			}
 			if err != nil {
 				return err

@@ -51,11 +51,11 @@ func idling(ctx context.Context, m *machine, s system, size sizes) (map[string]f
 	if err != nil {
 		return nil, err
 	}
-	before, began := m.cpu(), time.Now()
+	before, began := m.cpu(s), time.Now()
 	if err := sleep(ctx, size.idle); err != nil {
 		return nil, err
 	}
-	used, seconds := m.cpu().sub(before), time.Since(began).Seconds()
+	used, seconds := m.cpu(s).sub(before), time.Since(began).Seconds()
 	now, err := m.questions(ctx, s)
 	if err != nil {
 		return nil, err

@@ -114,12 +114,12 @@ func punctually(ctx context.Context, m *machine, s system, size sizes, n int,
 	var before, used cpuTime
 	err = sleep(ctx, size.leadIn)
 	if err == nil {
-		before = m.cpu()
+		before = m.cpu(s)
 		lag, err = produce(ctx, q, due)
 	}
 	if err == nil {
 		err = all.wait(ctx, patience)
-		used = m.cpu().sub(before)
+		used = m.cpu(s).sub(before)
 	}
 	// Whoever started a task has ended by the time stop returns.
 	if err = errors.Join(err, stop()); err != nil {

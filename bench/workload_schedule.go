@@ -57,11 +57,11 @@ func produce(ctx context.Context, m *machine, s system, n, producers, batch int)
 	}
 	defer func() { err = errors.Join(err, q.close()) }()
 	due := time.Now().Add(time.Hour)
-	before, began := m.cpu(), time.Now()
+	before, began := m.cpu(s), time.Now()
 	err = inBatches(ctx, producers, n, batch, func(ctx context.Context, first, end int) error {
 		return q.schedule(ctx, newTasks(first, end, due))
 	})
-	d = drained{n: n, took: time.Since(began), cpu: m.cpu().sub(before)}
+	d = drained{n: n, took: time.Since(began), cpu: m.cpu(s).sub(before)}
 	if err != nil {
 		return d, err
 	}
