@@ -34,7 +34,7 @@ var (
 	redisMySQL    = pair{"redis+mysql", redis, mysql}
 	redisPostgres = pair{"redis+postgres (pgx)", redis, postgres}
 	heapMariaDB   = pair{"heap+mariadb", heap, mariadb}
-	heapPostgres  = pair{"heap+postgres", heap, postgres}
+	heapPostgres  = pair{"heap+postgres (pgx)", heap, postgres}
 )
 
 // runCase is a run of the example.

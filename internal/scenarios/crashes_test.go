@@ -162,7 +162,7 @@ func TestR48AWorkerThatComesBackUnderItsOldNameAdoptsNothing(t *testing.T) {
 // finishes; nothing is lost.
 func TestR23ADeployGivesBackWhatWasNotStarted(t *testing.T) {
 	t.Parallel()
-	const reserved, running, lease, ahead = 50, 4, 4 * time.Second, time.Second
+	const reserved, running, lease, ahead = 50, 4, 8 * time.Second, 2 * time.Second
 	cycles := fleet.Rounds(1, 30)
 	sem := make(chan struct{}, 6)
 	var all sync.WaitGroup
@@ -177,7 +177,7 @@ func TestR23ADeployGivesBackWhatWasNotStarted(t *testing.T) {
 				o.Ahead = ahead
 				victim := fleet.Start(t, o)
 				fleet.Until(t, 20*time.Second, "some run", func() bool { return victim.Count(fleet.Started) == running })
-				due := time.Now().Add(1500 * time.Millisecond)
+				due := time.Now().Add(3 * time.Second)
 				ids := b.Schedule(t, "wait", "job", reserved, func(int) time.Time { return due })
 				fleet.Until(t, 20*time.Second, "the others are claimed", func() bool { return b.Count(t, claim.Running) == reserved+running })
 				victim.Signal(t, syscall.SIGTERM)
@@ -283,8 +283,9 @@ func TestR32ARestartDuringDispatchDoublesAtMostWhatACrashInterrupted(t *testing.
 			}
 			doubled += twice
 			if crash {
-				// In hand: running, or returned and not settled yet, up to two batches of those.
-				assert.LessOrEqual(t, twice, 3*slots)
+				// In hand: running, or returned and not settled yet; with more of those than a
+				// batch and the slots, core claims nothing until there are fewer.
+				assert.LessOrEqual(t, twice, 2*slots+500)
 			} else {
 				assert.Zero(t, twice, "runs twice after a SIGTERM")
 			}

@@ -94,7 +94,7 @@ func TestR37AHandlerIsCancelledBeforeItsLeaseIsOver(t *testing.T) {
 				leases := b.Rows(t)
 				time.Sleep(scale(2, 3) * lease)
 				thaw()
-				fleet.Until(t, 30*time.Second, "all are done elsewhere", func() bool { return j.completed(ids) == n })
+				fleet.Until(t, time.Minute, "all are done elsewhere", func() bool { return j.completed(ids) == n })
 				wb.stop()
 				_ = wa.end() // its results may not have been recorded
 				mine := j.overlaps(ids)

@@ -112,7 +112,7 @@ func TestR9APageOfRowsThatCannotBeRescuedHidesNothing(t *testing.T) {
 		j := newJournal()
 		began := time.Now()
 		w := j.start(t, "w", noIndex{}, b.Store, done, options(time.Minute))
-		fleet.Until(t, 20*time.Second, "those behind are rescued", func() bool { return j.completed(good) == normal })
+		fleet.Until(t, time.Minute, "those behind are rescued", func() bool { return j.completed(good) == normal })
 		took := time.Since(began)
 		assert.Zero(t, j.started(locked), "locked rows")
 		require.NoError(t, tx.Rollback())
