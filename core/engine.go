@@ -15,8 +15,8 @@ import (
 // more only adds latency.
 const (
 	maxBatch       = 500
-	maxClaims      = 2   // claims in flight
-	maxSettles     = 2   // settle batches in flight
+	maxClaims      = 3   // claims in flight
+	maxSettles     = 4   // settle batches in flight
 	sweepPage      = 500 // rows of a page of a near sweep
 	sweepPages     = 20  // pages of a near sweep at most
 	horizonPage    = 1000

@@ -18,16 +18,14 @@ var (
 // work is a granted task's goroutine: wait for the due time, run, settle.
 func (e *engine) work(j *Job) {
 	if !e.waitDue(j) || !e.begin(j) {
-		e.free(1)
 		j.cancel(nil)
-		e.settle(j, Settlement{Outcome: Released, Due: CeilMilli(e.soonestDue(j))})
+		e.settle(j, Settlement{Outcome: Released, Due: CeilMilli(e.soonestDue(j))}, 1)
 		return
 	}
 	if j.Crashes >= e.opt.MaxCrashes {
-		e.free(1)
 		j.cancel(nil)
 		e.settle(j, Settlement{Outcome: DeadLetter, Err: fmt.Sprintf(
-			"given up: its lease ran out %d times (limit %d); either it kills its worker, or its handler returns core.Settled without a committed SettleTx", j.Crashes, e.opt.MaxCrashes)})
+			"given up: its lease ran out %d times (limit %d); either it kills its worker, or its handler returns core.Settled without a committed SettleTx", j.Crashes, e.opt.MaxCrashes)}, 1)
 		return
 	}
 	e.started.Add(1)
@@ -38,15 +36,18 @@ func (e *engine) work(j *Job) {
 // handled ends a job by what its handler returned.
 func (e *engine) handled(j *Job, err error, took time.Duration) {
 	e.obs.returned(j, took, err)
-	cause := context.Cause(j.ctx)
+	var cause error
+	if err != nil {
+		cause = context.Cause(j.ctx)
+	}
 	j.cancel(nil)
-	e.free(1)
 	if errors.Is(err, Settled) {
+		e.free(1)
 		e.settledByHandler(j)
 		return
 	}
 	j.saidLost = errors.Is(err, ErrLeaseLost)
-	e.settle(j, e.outcome(j, err, cause))
+	e.settle(j, e.outcome(j, err, cause), 1)
 }
 
 // soonestDue is when a task that is given back is due again: as planned.

@@ -114,13 +114,17 @@ func (q *settleQueue) unsettled() error {
 	return &unsettledError{n: n, err: q.err}
 }
 
-// settle hands a job's end to the settlers.
-func (e *engine) settle(j *Job, s Settlement) {
+// settle hands a job's end to the settlers, and gives back the slots that it had.
+func (e *engine) settle(j *Job, s Settlement, slots int) {
 	s.Grant = j.Grant
 	e.mu.Lock()
 	j.state, j.settling = settling, time.Now()
+	e.used -= slots
 	e.mu.Unlock()
 	e.settles.push(settlement{job: j, s: s})
+	if slots > 0 {
+		poke(e.room)
+	}
 }
 
 // settledByHandler tidies up after a handler that settled its task itself.
@@ -228,7 +232,7 @@ func (e *engine) unfinished(item settlement, err error) {
 	e.log.Warn("dueclaim: a handler returned nil without having done its step; the attempt failed",
 		"id", string(item.s.Grant.ID), "token", item.s.Grant.Token, "err", err)
 	e.obs.settled(item.s, err)
-	e.settle(item.job, e.outcome(item.job, err, nil))
+	e.settle(item.job, e.outcome(item.job, err, nil), 0)
 }
 
 // superseded tells whether a job was abandoned and its id granted to this process

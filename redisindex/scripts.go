@@ -37,6 +37,9 @@ const (
 	// scriptItems is how many items one script handles: it blocks the server for
 	// about 0.3 ms, and stays far below Lua's limit for unpack (some 8,000).
 	scriptItems = 256
+	// takeItems is how many ids one take gives: a scheduler's whole batch in one
+	// round trip, as what follows would have to be looked up where it takes several.
+	takeItems = 512
 	// pipelined is how many scripts go out in one round trip.
 	pipelined = 8
 )

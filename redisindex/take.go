@@ -10,7 +10,7 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// Take implements [core.Taker]: one atomic script for each 256 ids, in one round
+// Take implements [core.Taker]: one atomic script for each 512 ids, in one round
 // trip each. The client never repeats it by itself.
 func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
 	if err := ctx.Err(); err != nil {
@@ -26,7 +26,7 @@ func (x *Index) Take(ctx context.Context, now, until time.Time, limit int) (take
 	}
 	for steps == 0 || len(taken) < limit {
 		steps++
-		count := min(max(limit-len(taken), 0), scriptItems)
+		count := min(max(limit-len(taken), 0), takeItems)
 		step, err := x.takeStep(ctx, now, until, count, look)
 		if err != nil {
 			return taken, time.Time{}, x.wrap("take", err)
