@@ -25,7 +25,7 @@ VULN    := $(CACHE)/bin/govulncheck-$(VULN_VERSION)
 # How long make fuzz gives to each target.
 FUZZTIME ?= 20s
 
-.PHONY: help quickstart orders setup test stress conformance conformance-check bench fuzz lint vuln
+.PHONY: help quickstart orders setup test stress conformance conformance-check bench bench-check microbench fuzz lint vuln
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -68,7 +68,14 @@ conformance-check: bin/conformancetable ## fail where docs/conformance.md isn't 
 bin/conformancetable:
 	@go build -o $@ ./internal/conformancetable
 
-bench: setup ## all benchmarks
+# A module of its own. ARGS come last and so win: make bench ARGS='-run drain -rounds 5'
+bench: setup ## dueclaim beside its peers, about 35 minutes; writes docs/benchmarks.md and its pictures
+	@cd bench && go build -o ../bin/bench . && ../bin/bench -run all -write ../docs $(ARGS)
+
+bench-check: setup ## each workload of make bench once, with few tasks: nothing lost, nothing run twice
+	@cd bench && go vet ./... && go test -count=1 ./... && go build -o ../bin/bench . && ../bin/bench -quick $(ARGS)
+
+microbench: setup ## the packages' own benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 -timeout 40m $(PKGS)
 
 # One target after the other, as go test wants it. What one finds lies in its

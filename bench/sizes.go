@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // sizes are how much of everything a run measures.
 type sizes struct {
@@ -32,6 +36,11 @@ type sizes struct {
 	idle time.Duration
 
 	limit int // rows
+}
+
+// list writes numbers as a list.
+func list(numbers []int) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ", "), "[]")
 }
 
 // usual is what the published figures come from: about 35 minutes on two cores.

@@ -72,7 +72,11 @@ func (s *suite) run(ctx context.Context, names []string) error {
 	}
 	s.say("all", "done")
 	if !s.size.quick {
-		return report.Summary(os.Stdout, s.results)
+		measured := make([]string, len(chosen))
+		for i, w := range chosen {
+			measured[i] = w.name
+		}
+		return report.Summary(os.Stdout, s.results, measured)
 	}
 	return nil
 }

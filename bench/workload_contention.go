@@ -12,7 +12,7 @@ func contentionWorkload() workload {
 	return workload{
 		name: "contention",
 		sizes: func(s sizes) string {
-			return fmt.Sprintf("%d tasks, schedulers: %v, each with its own 2,000 slots", s.contention, s.schedulers)
+			return fmt.Sprintf("%d tasks; %s schedulers, each with 2,000 slots of its own", s.contention, list(s.schedulers))
 		},
 		run: func(ctx context.Context, r *round) error {
 			for _, workers := range r.size.schedulers {

@@ -23,7 +23,7 @@ func growthWorkload() workload {
 		name:   "growth",
 		rounds: func(sizes) int { return 1 }, // repeated inside, as filling takes most of the time
 		sizes: func(s sizes) string {
-			return fmt.Sprintf("%d due tasks at each of %v pending (peers up to %d), %d times; ids, or keys of their own, in the order of due times", s.head, s.pending, s.morePeers, s.headRepeat)
+			return fmt.Sprintf("%d due tasks, %d times, at %s pending ones (peers up to %d); ids in the order of scheduling", s.head, s.headRepeat, list(s.pending), s.morePeers)
 		},
 		run: func(ctx context.Context, r *round) error {
 			for _, s := range r.turns(named(systems(), redisPostgres, redisMariaDB, riverBest, asynqBest)) {

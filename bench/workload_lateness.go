@@ -25,7 +25,7 @@ func latenessWorkload() workload {
 	return workload{
 		name: "lateness",
 		sizes: func(s sizes) string {
-			return fmt.Sprintf("%v at each of %v tasks a second, scheduled %v ahead; a herd of %d, scheduled %v ahead", s.steady, s.rates, s.ahead, s.herd, s.herdIn)
+			return fmt.Sprintf("%v each at %s tasks a second, scheduled %v before they are due; a herd of %d, scheduled from %v before on", s.steady, list(s.rates), s.ahead, s.herd, s.herdIn)
 		},
 		run: func(ctx context.Context, r *round) error {
 			for _, rate := range r.size.rates {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dueclaim/dueclaim/bench/figures"
@@ -13,40 +14,30 @@ type comparison struct {
 	workload, metric string
 	more             bool // more is better
 	name             func(kase string) string
-	why              map[string]string // the reason, where a peer is better
+	why              map[string]string // by peer: the reason, where it is better
 }
 
+// Reasons that lie in how the systems work, whatever the figures are.
 const (
-	memoryOnly = "asynq keeps a task in Redis's memory only, and a call is one script there; dueclaim's task is on the database's disk before the call returns."
-	oneServer  = "asynq asks one server; dueclaim has a database to look into beside Redis."
+	inMemory    = "asynq keeps a task in Redis's memory only, and storing one is a script there. dueclaim's task is on the database's disk before the call returns."
+	oneServer   = "asynq has one server to ask. dueclaim has a database to look into beside Redis."
+	riverTold   = "River has one server to ask, which tells it of new jobs. dueclaim asks Redis and the database."
+	riverCopy   = "River's InsertManyFast is a COPY, and there is no index beside the database to tell."
+	riverWaits  = "River makes jobs available every five seconds, many at a time, and so starts many at a time. dueclaim looks whenever a task is due."
+	perTaskOnly = "asynq makes no row, index entry or log record on a disk for a task."
 )
 
 var comparisons = []comparison{
-	{"drain", "rate", true, func(kase string) string { return "drain, finished tasks " + kase + ", tasks a second" }, nil},
-	{"drain", "cpu", false, func(kase string) string { return "drain, finished tasks " + kase + ", CPU time" }, nil},
-	{"lateness", "p50", false, func(kase string) string { return "lateness, " + lateCase(kase) + ", p50" }, map[string]string{
-		asynq: "A start before the due time counts as less late here: asynq cuts due times to whole seconds.",
-	}},
-	{"lateness", "p99", false, func(kase string) string { return "lateness, " + lateCase(kase) + ", p99" }, map[string]string{
-		asynq: "A start before the due time counts as less late here: asynq cuts due times to whole seconds.",
-	}},
-	{"lateness", "cpu", false, func(kase string) string { return "lateness, " + lateCase(kase) + ", CPU time" }, map[string]string{
-		river: "River makes tasks ready in batches, every five seconds, and starts many at a time, late; dueclaim looks whenever one is due.",
-		asynq: oneServer,
-	}},
-	{"schedule", "rate", true, func(kase string) string { return "schedule, " + pending(kase) + " a call, tasks a second" }, map[string]string{
-		river: "InsertManyFast is a COPY, and River has no index beside the database to tell.",
-		asynq: memoryOnly,
-	}},
-	{"schedule", "cpu", false, func(kase string) string { return "schedule, " + pending(kase) + " a call, CPU time" }, map[string]string{
-		river: "InsertManyFast is a COPY, and River has no index beside the database to tell.",
-		asynq: memoryOnly,
-	}},
-	{"contention", "rate", true, func(kase string) string { return "contention, " + kase + " schedulers, tasks a second" }, nil},
-	{"idle", "cpu", false, func(string) string { return "idle, CPU time" }, map[string]string{
-		river: "River has one server to ask, and is told of new tasks by it; dueclaim asks Redis and the database.",
-		asynq: oneServer,
-	}},
+	{"drain", "rate", true, func(kase string) string { return "drain, " + kase + ": tasks a second" }, map[string]string{asynq: perTaskOnly}},
+	{"drain", "cpu", false, func(kase string) string { return "drain, " + kase + ": CPU time" }, map[string]string{asynq: perTaskOnly}},
+	{"lateness", "p50", false, func(kase string) string { return "lateness, " + lateCase(kase) + ": p50" }, nil},
+	{"lateness", "p99", false, func(kase string) string { return "lateness, " + lateCase(kase) + ": p99" }, nil},
+	{"lateness", "max", false, func(kase string) string { return "lateness, " + lateCase(kase) + ": max" }, nil},
+	{"lateness", "cpu", false, func(kase string) string { return "lateness, " + lateCase(kase) + ": CPU time" }, map[string]string{river: riverWaits, asynq: oneServer}},
+	{"schedule", "rate", true, func(kase string) string { return "schedule, " + pending(kase) + " a call: tasks a second" }, map[string]string{river: riverCopy, asynq: inMemory}},
+	{"schedule", "cpu", false, func(kase string) string { return "schedule, " + pending(kase) + " a call: CPU time" }, map[string]string{river: riverCopy, asynq: inMemory}},
+	{"contention", "rate", true, func(kase string) string { return "contention, " + kase + " schedulers: tasks a second" }, map[string]string{asynq: perTaskOnly}},
+	{"idle", "cpu", false, func(string) string { return "idle: CPU time" }, map[string]string{river: riverTold, asynq: oneServer}},
 }
 
 func lateCase(kase string) string {
@@ -57,29 +48,60 @@ func lateCase(kase string) string {
 }
 
 // better lists each figure in which a peer's median is better than dueclaim's on
-// Redis and Postgres. It says why where the reason is known and has nothing to do
-// with the figures' size.
+// Redis and Postgres, with the reason where it is known and lies in how they work.
 func (p *page) better() {
+	if len(p.Records) == 0 {
+		return
+	}
 	p.WriteString("\n## Where a peer is better\n")
-	none := true
+	var rows [][]string
+	var reasons []string
 	for _, c := range comparisons {
 		for _, kase := range p.cases(c.workload) {
 			us := p.Get(c.workload, kase, ours, c.metric)
 			for _, system := range p.systemsOf(c.workload) {
 				them := p.Get(c.workload, kase, system, c.metric)
-				if strings.HasPrefix(system, "dueclaim") || len(us) == 0 || len(them) == 0 || !c.wins(them, us) {
+				if strings.HasPrefix(system, "dueclaim") || len(us) == 0 || len(them) == 0 || !c.wins(them, us) || c.early(p, kase, system) {
 					continue
 				}
-				if none {
-					fmt.Fprintf(p, "\nThe peers' medians that are better than those of %s in this run:\n\n", ours)
-					none = false
+				rows = append(rows, []string{c.name(kase), system, c.value(them), c.value(us)})
+				if why := c.why[strings.TrimSuffix(system, plain)]; why != "" && !slices.Contains(reasons, why) {
+					reasons = append(reasons, why)
 				}
-				fmt.Fprintf(p, "- **%s**: %s %s, %s %s.%s\n", c.name(kase), system, c.value(them), ours, c.value(us), p.reason(c, system))
 			}
 		}
 	}
-	if none && len(p.Records) > 0 {
-		fmt.Fprintf(p, "\nIn none of the figures below is a peer's median better than that of %s in this run.\n", ours)
+	if len(rows) == 0 {
+		fmt.Fprintf(p, "\nIn no figure of this run is a peer's median better than that of %s.\n", ours)
+	} else {
+		fmt.Fprintf(p, "\nMedians that are better than those of %s in this run:\n", ours)
+		table(&p.Builder, []string{"", "peer", "its figure", ours}, rows)
+	}
+	if len(reasons) > 0 {
+		p.WriteString("\nWhy:\n\n")
+	}
+	for _, why := range reasons {
+		fmt.Fprintf(p, "- %s\n", why)
+	}
+	p.tooEarly()
+}
+
+// early says whether a peer's lateness can't be compared, as it starts tasks before
+// they are due.
+func (c comparison) early(p *page, kase, system string) bool {
+	return c.workload == "lateness" && c.metric != "cpu" && p.Get("lateness", kase, system, "early").Max() > 0
+}
+
+// tooEarly names the peers whose lateness was not compared.
+func (p *page) tooEarly() {
+	var names []string
+	for _, rec := range p.in("lateness", "") {
+		if !strings.HasPrefix(rec.System, "dueclaim") && rec.Metrics["early"].Max() > 0 && !slices.Contains(names, rec.System) {
+			names = append(names, rec.System)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(p, "\nStarts before the due time are no gain: where a peer has some, its lateness is in the tables, and not\ncompared here (%s).\n", strings.Join(names, "; "))
 	}
 }
 
@@ -100,12 +122,4 @@ func (c comparison) value(s figures.Sample) string {
 		return spread(s) + " µs a task"
 	}
 	return spread(s)
-}
-
-func (p *page) reason(c comparison, system string) string {
-	why := c.why[strings.TrimSuffix(system, plain)]
-	if why == "" {
-		return ""
-	}
-	return " " + why
 }

@@ -11,14 +11,17 @@ import (
 
 // number writes v with three digits, and commas between thousands: 52,300, 4.21.
 func number(v float64) string {
-	switch a := math.Abs(v); {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		return "–"
+	}
+	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64); err == nil {
+		v = rounded
+	}
+	switch a := math.Abs(v); {
 	case a == 0:
 		return "0"
 	case a >= 100:
-		power := math.Pow(10, math.Floor(math.Log10(a))-2)
-		return thousands(int64(math.Round(v/power) * power))
+		return thousands(int64(math.Round(v)))
 	case a < 0.005:
 		return strconv.FormatFloat(v, 'g', 1, 64)
 	default:
@@ -96,7 +99,16 @@ var escapeCell = strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`, "_", `\_`)
 
 // table writes a Markdown table; the first column is text, the others are numbers.
 func table(out *strings.Builder, head []string, rows [][]string) {
-	fmt.Fprintf(out, "\n| %s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(head)-1))
+	writeTable(out, head, "---:|", rows)
+}
+
+// textTable is a table with text in all columns.
+func textTable(out *strings.Builder, head []string, rows [][]string) {
+	writeTable(out, head, "---|", rows)
+}
+
+func writeTable(out *strings.Builder, head []string, column string, rows [][]string) {
+	fmt.Fprintf(out, "\n| %s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat(column, len(head)-1))
 	for _, cells := range rows {
 		fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
 	}

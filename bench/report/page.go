@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dueclaim/dueclaim/bench/figures"
@@ -113,17 +114,17 @@ func (p *page) setting() {
 		}
 		rows = append(rows, []string{program.Name, program.Version, args})
 	}
-	table(&p.Builder, []string{"", "version", "set beside the defaults"}, rows)
+	textTable(&p.Builder, []string{"", "version", "set beside the defaults"}, rows)
 	rows = nil
 	for _, s := range p.Systems {
 		rows = append(rows, []string{s.Name, escapeCell(s.Settings)})
 	}
-	table(&p.Builder, []string{"system", "settings"}, rows)
+	textTable(&p.Builder, []string{"system", "settings"}, rows)
 	rows = nil
 	for _, w := range p.Workloads {
 		rows = append(rows, []string{w.Name, w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
 	}
-	table(&p.Builder, []string{"workload", "date", "rounds", "took", "sizes"}, rows)
+	textTable(&p.Builder, []string{"workload", "date", "rounds", "took", "sizes"}, rows)
 	for _, missing := range p.Missing {
 		fmt.Fprintf(p, "\nNot measured: %s\n", escapeCell(missing))
 	}
@@ -140,11 +141,11 @@ func (p *page) section(s section) {
 	s.tables(p)
 }
 
-// Summary writes the tables of what was measured.
-func Summary(w io.Writer, r *figures.Results) error {
+// Summary writes the tables of some workloads.
+func Summary(w io.Writer, r *figures.Results, workloads []string) error {
 	p := &page{Results: r}
 	for _, s := range sections {
-		if p.Run(s.workload) != nil {
+		if p.Run(s.workload) != nil && slices.Contains(workloads, s.workload) {
 			fmt.Fprintf(p, "\n%s\n", strings.ToUpper(s.title))
 			s.tables(p)
 		}
