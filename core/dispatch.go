@@ -28,7 +28,7 @@ func (e *engine) dispatch(ctx context.Context) {
 		if !next.IsZero() {
 			// Where tasks come thick, look a few times within Ahead rather than once
 			// for each of them: a claim of many costs hardly more than a claim of one.
-			hold = min(hold, max(e.clock.until(next.Add(-e.opt.Ahead)), e.opt.Ahead/4))
+			hold = min(hold, max(e.clock.until(next.Add(-e.opt.Ahead)), e.opt.Ahead/2))
 		}
 		await(ctx, e.head, hold)
 	}

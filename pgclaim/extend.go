@@ -10,14 +10,12 @@ import (
 
 const extendSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+  SELECT r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
     SELECT t.ctid AS place FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted} AND t.lease_until < $5::bigint
        FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t SET lease_until = $5::bigint
-  FROM picked AS a
- WHERE {found} AND t.id = a.id AND {granted}
-       AND t.lease_until < $5::bigint
+ WHERE {found} AND t.status = 'running' AND t.lease_until < $5::bigint
 RETURNING t.id`
 
 const seeGrantsSQL = `

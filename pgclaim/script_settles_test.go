@@ -9,14 +9,12 @@ import (
 
 const extendText = `
 WITH picked AS MATERIALIZED (
-SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+SELECT r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
 SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running' AND t.lease_until < $5::bigint
 FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE "dueclaim_tasks" AS t SET lease_until = $5::bigint
-FROM picked AS a
-WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
-AND t.lease_until < $5::bigint
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.status = 'running' AND t.lease_until < $5::bigint
 RETURNING t.id`
 
 // grants are the arguments for a (token 42), b (8) and c (5).
@@ -73,12 +71,12 @@ RETURNING t.id`
 
 const eraseText = `
 WITH picked AS MATERIALIZED (
-SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+SELECT a.id, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
 SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 FOR UPDATE SKIP LOCKED) AS r)
-DELETE FROM "dueclaim_tasks" AS t USING picked AS a
-WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
+DELETE FROM "dueclaim_tasks" AS t
+WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.status = 'running'
 RETURNING t.id`
 
 // settle settles grants with these states, due times, releases and errors.

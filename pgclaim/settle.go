@@ -28,12 +28,12 @@ RETURNING t.id`
 
 const deleteDoneSQL = `
 WITH picked AS MATERIALIZED (
-  SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
+  SELECT a.id, r.place FROM unnest($2::text[], $3::bigint[], $4::text[]) AS a(id, token, holder) CROSS JOIN LATERAL (
     SELECT t.ctid AS place FROM {table} AS t
      WHERE t.queue = $1::text AND t.id = a.id AND {granted}
        FOR UPDATE SKIP LOCKED) AS r)
-DELETE FROM {table} AS t USING picked AS a
- WHERE {found} AND t.id = a.id AND {granted}
+DELETE FROM {table} AS t
+ WHERE {found} AND t.status = 'running'
 RETURNING t.id`
 
 // Settle implements core.Claimer: one round trip when all settlements took
