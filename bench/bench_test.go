@@ -140,6 +140,15 @@ func TestEachSystemCanBeAsked(t *testing.T) {
 	}
 }
 
+func TestPatternTakesPlusAsItIs(t *testing.T) {
+	for _, s := range []string{"redis+postgres", `redis\+postgres`, "redis.postgres", "^dueclaim redis"} {
+		match, err := pattern(s)
+		require.NoError(t, err)
+		assert.True(t, match.MatchString(redisPostgres), s)
+		assert.False(t, match.MatchString(riverBest), s)
+	}
+}
+
 func TestUnknownWorkload(t *testing.T) {
 	s := &suite{machine: newMachine(), size: tiny(), only: regexp.MustCompile("")}
 	assert.ErrorContains(t, s.run(t.Context(), []string{"nonesuch"}), "nonesuch")

@@ -25,6 +25,13 @@ func main() {
 	}
 }
 
+// pattern compiles one of systems' names, in which a plus sign stands for itself.
+func pattern(s string) (*regexp.Regexp, error) {
+	return regexp.Compile(bare.ReplaceAllString(s, `$1\+`))
+}
+
+var bare = regexp.MustCompile(`(^|[^\\])\+`)
+
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	workloads := flags.String("run", "", "measure these workloads, separated by commas, or all; without it one drain a system is run, with -n, -keep and -workers")
@@ -41,7 +48,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	match, err := regexp.Compile(*only)
+	match, err := pattern(*only)
 	if err != nil {
 		return err
 	}

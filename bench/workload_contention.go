@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
-// contentionWorkload: a drain by several schedulers on the same queue, all in this
-// process, with pools of connections that they share.
+// running marks the cases in which the schedulers run already.
+const running = "running "
+
+// contentionWorkload: several schedulers on the same queue, all in this process,
+// with pools of connections that they share. Each starts with a look at all that is
+// waiting, which shows in a drain; so dueclaim is measured as well with schedulers
+// that run already when the tasks become due.
 func contentionWorkload() workload {
 	return workload{
 		name: "contention",
@@ -16,25 +23,81 @@ func contentionWorkload() workload {
 		},
 		run: func(ctx context.Context, r *round) error {
 			for _, workers := range r.size.schedulers {
-				kase := fmt.Sprint(workers)
 				for _, s := range r.turns(named(systems(), redisPostgres, redisMariaDB, riverBest, asynqBest)) {
-					var granted, refused atomic.Int64
-					o := options{keep: s.keeps[0], workers: workers, claimed: func(g, n int) {
-						granted.Add(int64(g))
-						refused.Add(int64(n))
-					}}
-					d, err := drain(ctx, r.machine, s, o, s.of(r.size.contention))
-					if err != nil {
-						return failed(kase, s, err)
+					if err := contend(ctx, r, s, fmt.Sprint(workers), workers, drain); err != nil {
+						return err
 					}
-					metrics := d.metrics()
-					if all := granted.Load() + refused.Load(); all > 0 {
-						metrics["wasted"] = 100 * float64(refused.Load()) / float64(all)
+					if s.peer {
+						continue
 					}
-					r.record(kase, s.name, metrics)
+					s.ahead = -1 // the clock starts at the due time
+					if err := contend(ctx, r, s, running+fmt.Sprint(workers), workers, drainRunning); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
 		},
 	}
+}
+
+// contend measures one system with so many schedulers.
+func contend(ctx context.Context, r *round, s system, kase string, workers int,
+	run func(ctx context.Context, m *machine, s system, o options, n int) (drained, error)) error {
+	var granted, refused atomic.Int64
+	o := options{keep: s.keeps[0], workers: workers, claimed: func(g, n int) {
+		granted.Add(int64(g))
+		refused.Add(int64(n))
+	}}
+	d, err := run(ctx, r.machine, s, o, s.of(r.size.contention))
+	if err != nil {
+		return failed(kase, s, err)
+	}
+	metrics := d.metrics()
+	if all := granted.Load() + refused.Load(); all > 0 {
+		metrics["wasted"] = 100 * float64(refused.Load()) / float64(all)
+	}
+	r.record(kase, s.name, metrics)
+	return nil
+}
+
+// runningIn is from the beginning of the scheduling to the due time, room for the
+// scheduling of tens of thousands.
+const runningIn = 3 * time.Second
+
+// drainRunning is drain with schedulers that run already: the tasks are due at one
+// instant, from which on time and processor time are taken.
+func drainRunning(ctx context.Context, m *machine, s system, o options, n int) (d drained, err error) {
+	q, err := s.start(ctx, m, o)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, q.close()) }()
+	ran := newOnce(0, n)
+	all := newCountdown(n)
+	stop, err := q.work(ctx, ran.mark, all.done)
+	if err != nil {
+		return d, err
+	}
+	d, err = fromDue(ctx, m, s, q, n, all)
+	if err = errors.Join(err, stop(), ran.check()); err != nil {
+		return d, err
+	}
+	return d, expectLeft(ctx, q, 0)
+}
+
+func fromDue(ctx context.Context, m *machine, s system, q queue, n int, all *countdown) (d drained, err error) {
+	at := time.Now().Add(runningIn)
+	if err := fill(ctx, q, 0, n, at); err != nil {
+		return d, err
+	}
+	if time.Until(at) <= 0 {
+		return d, errors.New("the tasks could not be scheduled before they were due")
+	}
+	if err := sleep(ctx, time.Until(at)); err != nil {
+		return d, err
+	}
+	before, began := m.cpu(s), time.Now()
+	err = all.wait(ctx, patience)
+	return drained{n: n, took: time.Since(began), cpu: m.cpu(s).sub(before)}, err
 }

@@ -61,6 +61,8 @@ func fixed() *figures.Results {
 	add("contention", "1", ours, "rate", 40_000)
 	add("contention", "8", ours, "rate", 36_000)
 	add("contention", "8", ours, "wasted", 0.5)
+	add("contention", running+"1", ours, "rate", 50_000)
+	add("contention", running+"16", ours, "rate", 60_000)
 	add("limits", "claim", "plain statements, postgres", "rate", 80_000)
 	add("limits", "claim", "dueclaim, postgres", "rate", 60_000)
 	return r
@@ -75,9 +77,10 @@ func TestPageSaysWhatTheFiguresAre(t *testing.T) {
 		"| 0.40 ms |", "| 1.90 s |", // units fit the size
 		"| dueclaim redis+postgres, not ahead | 2.00", // variants have a row
 		"| 30.0 | 33.0 | 1.10 × |",                    // growth
-		"| 0.90 × | 0.50 % |",                         // contention
-		"| claim | 80,000 | 60,000 | 75.0 % |",        // share of the limit
-		`a\|b`,                                        // no broken table
+		"| 0.90 × | – | 0.50 % |",                     // contention
+		"| dueclaim redis+postgres | 50,000 | 60,000 | 1.20 × | – | – |",
+		"| claim | 80,000 | 60,000 | 75.0 % |", // share of the limit
+		`a\|b`,                                 // no broken table
 		"Not measured: mysql: not found",
 	} {
 		assert.Contains(t, text, want)

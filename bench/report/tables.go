@@ -19,6 +19,7 @@ const (
 	deleted  = "deleted"
 	kept     = "kept"
 	notAhead = ", not ahead"
+	running  = "running "
 	// The peers' names with their defaults end so.
 	plain = ", as it comes"
 )
@@ -161,28 +162,43 @@ func (p *page) schedule() {
 }
 
 func (p *page) contention() {
-	cases := p.cases("contention")
+	p.contending("Tasks a second, drained by schedulers that start", "")
+	p.contending("Tasks a second, by schedulers that run already", running)
+}
+
+// contending is a table of the cases that begin with prefix, a number of schedulers
+// each.
+func (p *page) contending(title, prefix string) {
+	var cases []string
+	for _, kase := range p.cases("contention") {
+		if n, ok := strings.CutPrefix(kase, prefix); ok && !strings.Contains(n, " ") {
+			cases = append(cases, n)
+		}
+	}
 	if len(cases) == 0 {
 		return
 	}
-	head := []string{"tasks a second, by schedulers"}
-	for _, kase := range cases {
-		head = append(head, kase)
+	slices.SortFunc(cases, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	first, last := cases[0], cases[len(cases)-1]
+	head := append([]string{title}, cases...)
+	head = append(head, last+" against "+first, "CPU µs a task at "+last, "wasted claims at "+last)
+	get := func(kase, system, metric string) figures.Sample {
+		return p.Get("contention", prefix+kase, system, metric)
 	}
-	last := cases[len(cases)-1]
-	head = append(head, last+" against "+cases[0], "wasted claims at "+last)
 	var rows [][]string
 	for _, system := range p.systemsOf("contention") {
+		if len(get(first, system, "rate")) == 0 {
+			continue
+		}
 		cells := []string{system}
 		for _, kase := range cases {
-			cells = append(cells, spread(p.Get("contention", kase, system, "rate")))
+			cells = append(cells, spread(get(kase, system, "rate")))
 		}
 		wasted := "–"
-		if s := p.Get("contention", last, system, "wasted"); len(s) > 0 {
+		if s := get(last, system, "wasted"); len(s) > 0 {
 			wasted = spread(s) + " %"
 		}
-		cells = append(cells, times(p.Get("contention", last, system, "rate"), p.Get("contention", cases[0], system, "rate")), wasted)
-		rows = append(rows, cells)
+		rows = append(rows, append(cells, times(get(last, system, "rate"), get(first, system, "rate")), middle(get(last, system, "cpu")), wasted))
 	}
 	table(&p.Builder, head, rows)
 }
