@@ -67,9 +67,16 @@ func (s *suite) run(ctx context.Context, names []string) error {
 			}
 		}
 	}
+	var errs []error
 	for _, w := range chosen {
 		if err := s.measure(ctx, w); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+			// The others are worth their time all the same.
+			errs = append(errs, fmt.Errorf("%s: %w", w.name, err))
+			s.say(w.name, "FAILED: %v", err)
+			s.results.Forget(w.name)
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(errs...)
 		}
 		if s.into != "" { // after each, so that a later failure costs one workload
 			if err := report.Write(s.into, s.results); err != nil {
@@ -78,14 +85,14 @@ func (s *suite) run(ctx context.Context, names []string) error {
 		}
 	}
 	s.say("all", "done")
-	if !s.size.quick {
+	if len(errs) == 0 && !s.size.quick {
 		measured := make([]string, len(chosen))
 		for i, w := range chosen {
 			measured[i] = w.name
 		}
 		return report.Summary(os.Stdout, s.results, measured)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // keepOthers reads the figures of workloads that are not measured now.

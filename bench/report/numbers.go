@@ -30,6 +30,14 @@ func number(v float64) string {
 	}
 }
 
+// count writes a number of things.
+func count(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return thousands(int64(math.Round(v)))
+}
+
 func thousands(v int64) string {
 	s := strconv.FormatInt(v, 10)
 	sign := ""

@@ -44,20 +44,20 @@ func (p *page) throughput() []byte {
 	for _, kase := range []string{deleted, kept} {
 		pic.text("quiet", margin, pic.y+15, "finished tasks are "+kase)
 		pic.y += row
-		for _, rec := range p.in("drain", kase) {
+		for _, rec := range p.drained(kase) {
 			if strings.HasSuffix(rec.System, "memory") {
 				continue
 			}
-			pic.bar(rec.System, rec.Metrics["rate"], a)
+			pic.bar(drainedName(rec, kase), rec.Metrics["rate"], a, colour(rec.System))
 		}
 		pic.y += row / 2
 	}
 	return pic.svg("Throughput of dueclaim and its peers")
 }
 
-func (p *picture) bar(system string, s figures.Sample, a axis) {
+func (p *picture) bar(system string, s figures.Sample, a axis, colour string) {
 	p.text("", margin, p.y+15, system)
-	p.rect(colour(system)+" bar", a.from, p.y+3, a.at(s.Median())-a.from, row-6, fmt.Sprintf("%s: %s a second", system, spread(s)))
+	p.rect(colour+" bar", a.from, p.y+3, a.at(s.Median())-a.from, row-6, fmt.Sprintf("%s: %s a second", system, spread(s)))
 	middle := p.y + row/2
 	p.line("spread", a.at(s.Min()), middle, a.at(s.Max()), middle)
 	for _, end := range []float64{s.Min(), s.Max()} {
@@ -101,7 +101,7 @@ func (p *picture) latenessBar(rec *figures.Record, a axis) {
 	p.line("spread", a.at(p99), p.y+2, a.at(p99), p.y+row-2)
 	note := duration(most)
 	if early := m["early"].Median(); early > 0 {
-		note += fmt.Sprintf(", %s early", number(early))
+		note += fmt.Sprintf(", %s early", count(early))
 	}
 	p.text("number", a.to+10, p.y+15, note)
 	p.y += row

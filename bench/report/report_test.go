@@ -134,8 +134,9 @@ func TestPicturesShowEachSystem(t *testing.T) {
 	p := &page{Results: fixed()}
 	bars := string(p.throughput())
 	assert.Equal(t, 2, strings.Count(bars, ">"+asynq+"</text>"), "deleted and kept")
+	assert.Contains(t, bars, ">river (keeps all the same)</text>")
 	assert.NotContains(t, bars, ">dueclaim heap+memory</text>")
-	assert.Contains(t, string(p.late()), "1.90 s, 12.0 early")
+	assert.Contains(t, string(p.late()), "1.90 s, 12 early")
 	assert.Equal(t, 2, strings.Count(string(p.grows()), "<polyline"))
 }
 

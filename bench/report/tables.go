@@ -91,30 +91,41 @@ func (p *page) systemsOf(workload string) []string {
 	return list
 }
 
+// drained are the records of a way to drain. River can only keep finished jobs, and is
+// among those that delete them as well.
+func (p *page) drained(kase string) []*figures.Record {
+	records := p.in("drain", kase)
+	if kase == deleted && len(records) > 0 {
+		for _, rec := range p.in("drain", kept) {
+			if strings.HasPrefix(rec.System, river) {
+				records = append(records, rec)
+			}
+		}
+	}
+	return records
+}
+
+// drainedName is a system's name among those that drain in a way.
+func drainedName(rec *figures.Record, kase string) string {
+	if rec.Case != kase {
+		return rec.System + " (keeps all the same)"
+	}
+	return rec.System
+}
+
 func (p *page) drain() {
 	for _, kase := range []string{deleted, kept} {
-		records := p.in("drain", kase)
+		records := p.drained(kase)
 		if len(records) == 0 {
 			continue
-		}
-		if kase == deleted { // River can only keep; it is shown here, too
-			for _, rec := range p.in("drain", kept) {
-				if strings.HasPrefix(rec.System, river) {
-					records = append(records, rec)
-				}
-			}
 		}
 		p.WriteString("\n### Finished tasks are " + kase + "\n")
 		us := p.Get("drain", kase, ours, "rate")
 		var rows [][]string
 		for _, rec := range records {
-			name := rec.System
-			if rec.Case != kase {
-				name += " (keeps all the same)"
-			}
 			m := rec.Metrics
 			database := slices.Concat(m["cpu postgres"], m["cpu mariadb"], m["cpu mysql"])
-			rows = append(rows, []string{name, number(m["tasks"].Median()), spread(m["rate"]), times(us, m["rate"]),
+			rows = append(rows, []string{drainedName(rec, kase), count(m["tasks"].Median()), spread(m["rate"]), times(us, m["rate"]),
 				spread(m["cpu"]), middle(m["cpu client"]), middle(m["cpu redis"]), middle(database)})
 		}
 		table(&p.Builder, []string{"", "tasks", "tasks a second", ours + " is", "CPU µs a task", "client", "Redis", "database"}, rows)
@@ -134,9 +145,9 @@ func (p *page) lateness() {
 		var rows [][]string
 		for _, rec := range p.in("lateness", kase) {
 			m := rec.Metrics
-			rows = append(rows, []string{rec.System, durations(m["p50"]), durations(m["p99"]), durations(m["max"]), middle(m["early"]), duration(m["least"].Min()), spread(m["cpu"])})
+			rows = append(rows, []string{rec.System, durations(m["p50"]), durations(m["p99"]), durations(m["max"]), count(m["early"].Median()), duration(m["least"].Min()), spread(m["cpu"]), duration(m["scheduled late by"].Max())})
 		}
-		table(&p.Builder, []string{"", "p50", "p99", "max", "early", "earliest", "CPU µs a task"}, rows)
+		table(&p.Builder, []string{"", "p50", "p99", "max", "early", "earliest", "CPU µs a task", "scheduling behind by"}, rows)
 	}
 }
 
