@@ -68,10 +68,20 @@ func expectLeft(ctx context.Context, q queue, want int) error {
 	return err
 }
 
-// fill schedules the tasks from..from+n-1, 1,000 a call, four calls at a time.
+// fill schedules the tasks from..from+n-1 for one instant, 1,000 a call, four calls
+// at a time.
 func fill(ctx context.Context, q queue, from, n int, due time.Time) error {
+	return fillFrom(ctx, q, from, n, due, 0)
+}
+
+// fillFrom is fill with due times that are step apart, from due on.
+func fillFrom(ctx context.Context, q queue, from, n int, due time.Time, step time.Duration) error {
 	return inBatches(ctx, 4, n, 1000, func(ctx context.Context, first, end int) error {
-		return q.schedule(ctx, newTasks(from+first, from+end, due))
+		tasks := newTasks(from+first, from+end, due)
+		for i := range tasks {
+			tasks[i].due = due.Add(time.Duration(first+i) * step).Truncate(time.Millisecond)
+		}
+		return q.schedule(ctx, tasks)
 	})
 }
 

@@ -69,14 +69,13 @@ func (s *suite) run(ctx context.Context, names []string) error {
 	}
 	var errs []error
 	for _, w := range chosen {
-		if err := s.measure(ctx, w); err != nil {
+		if err := s.measure(ctx, w); ctx.Err() != nil {
+			return errors.New("interrupted")
+		} else if err != nil {
 			// The others are worth their time all the same.
 			errs = append(errs, fmt.Errorf("%s: %w", w.name, err))
 			s.say(w.name, "FAILED: %v", err)
 			s.results.Forget(w.name)
-		}
-		if err := ctx.Err(); err != nil {
-			return errors.Join(errs...)
 		}
 		if s.into != "" { // after each, so that a later failure costs one workload
 			if err := report.Write(s.into, s.results); err != nil {

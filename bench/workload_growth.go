@@ -12,7 +12,8 @@ import (
 // heapAlone is the system of the in-process index without a store.
 const heapAlone = "dueclaim heapindex alone"
 
-// growthWorkload: the cost of a due task while others, due in a day, are pending.
+// growthWorkload: the cost of a due task while others, due in a day or later, a
+// millisecond apart, are pending.
 //
 // For dueclaim it is that of the steps which touch a task (take, claim, settle,
 // remove), by its adapters; a scheduler that starts reads all pending tasks once,
@@ -58,7 +59,7 @@ func grow(ctx context.Context, r *round, s system) (err error) {
 			break
 		}
 		r.say(r.workload, "%s: filling to %d pending", s.name, want)
-		if err := fill(ctx, q, pending, want-pending, time.Now().Add(24*time.Hour)); err != nil {
+		if err := fillFrom(ctx, q, pending, want-pending, time.Now().Add(24*time.Hour+time.Duration(pending)*time.Millisecond), time.Millisecond); err != nil {
 			return err
 		}
 		pending = want
