@@ -2,7 +2,6 @@ package sqliteclaim
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -29,14 +28,15 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
 	var fates []core.Fate
 	for _, chunk := range claim.Chunks(ids, maxItems, 0, nil) {
-		err := s.write(ctx, func(q querier) error {
-			f, err := s.cancelIn(ctx, q, now, chunk)
-			fates = append(fates, f...)
+		var f []core.Fate
+		err := s.write(ctx, len(chunk), func(q querier) (err error) {
+			f, err = s.cancelIn(ctx, q, now, chunk)
 			return err
 		})
 		if err != nil {
 			return nil, s.wrap("cancel", err)
 		}
+		fates = append(fates, f...)
 	}
 	return fates, nil
 }
@@ -48,7 +48,7 @@ func (s *Store) cancelIn(ctx context.Context, q querier, now time.Time, ids []co
 	if s.delete {
 		deleted, err = s.readBack(ctx, q, s.sql.deleteCancelled, ids, columns, now.UnixMilli())
 	} else {
-		_, err = q.ExecContext(ctx, s.sql.cancel, s.queue, idArray(ids), now.UnixMilli())
+		_, err = q.exec(ctx, s.sql.cancel, s.queue, idArray(ids), now.UnixMilli())
 	}
 	if err != nil {
 		return nil, err
@@ -81,25 +81,27 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(moves, maxItems, 0, nil) {
-		err := s.write(ctx, func(q querier) error {
-			errs, err := s.rescheduleIn(ctx, q, chunk)
-			failed = appendErrors(failed, start, errs)
+		var errs []core.ItemError
+		err := s.write(ctx, len(chunk), func(q querier) (err error) {
+			errs, err = s.rescheduleIn(ctx, q, chunk)
 			return err
 		})
 		if err != nil {
 			return s.wrap("reschedule", err)
 		}
+		failed = appendErrors(failed, start, errs)
 	}
 	return core.NewBatchError(failed)
 }
 
 func (s *Store) rescheduleIn(ctx context.Context, q querier, moves []core.Move) ([]core.ItemError, error) {
-	b := newBatch(q)
-	defer b.close()
 	var refused []int
 	for i, m := range moves {
-		from := sql.NullInt64{Int64: m.From.UnixMilli(), Valid: !m.From.IsZero()}
-		n, err := b.run(ctx, s.sql.reschedule, s.queue, string(m.ID), m.To.UnixMilli(), from)
+		var from any // NULL: whatever it is
+		if !m.From.IsZero() {
+			from = m.From.UnixMilli()
+		}
+		n, err := q.exec(ctx, s.sql.reschedule, s.queue, string(m.ID), m.To.UnixMilli(), from)
 		if err != nil {
 			return nil, err
 		}

@@ -9,71 +9,76 @@ import (
 )
 
 // The + keeps the planner from the index on due, in which all that is due stands.
+// What comes back is what the statement didn't set to a value of its own.
 const claimSQL = `
 UPDATE $table SET
 	status = 'running', token = token + 1, holder = ?3, lease_until = ?4,
 	attempts = attempts + 1, crashes = crashes + (status = 'running')
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2)) AND +due <= ?5
 	AND (status = 'pending' OR (status = 'running' AND lease_until < ?6 AND holder <> ?3))
-RETURNING id, status, holder, lease_until, token, planned, attempts, crashes, max_attempts, kind, payload, meta`
+RETURNING id, token, planned, attempts, crashes, max_attempts, kind, payload, meta`
 
 const claimedSQL = `
-SELECT id, status, holder, lease_until, token, planned, attempts, crashes, max_attempts, kind,
-	CASE holder WHEN ?3 THEN payload END, CASE holder WHEN ?3 THEN meta END, coalesce(due, 0)
+SELECT id, token, planned, attempts, crashes, max_attempts, kind,
+	CASE holder WHEN ?3 THEN payload END, CASE holder WHEN ?3 THEN meta END,
+	status, holder, lease_until, coalesce(due, 0)
 FROM $table
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
-
-func claimedColumns(r *claim.Row) []any {
-	return []any{(*string)(&r.ID), (*string)(&r.Status), &r.Holder, &r.LeaseUntil, &r.Token, &r.Planned, &r.Attempts, &r.Crashes,
-		&r.MaxAttempts, &r.Kind, &r.Payload, &r.Meta}
-}
 
 // Claim implements [core.Claimer].
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	var claimed []core.Claimed
 	for _, chunk := range claim.Chunks(ids, maxItems, 0, nil) {
-		err := s.write(ctx, func(q querier) error {
-			c, err := s.claimIn(ctx, q, chunk, lease)
-			claimed = append(claimed, c...)
+		var c []core.Claimed
+		err := s.write(ctx, len(chunk), func(q querier) (err error) {
+			c, err = s.claimIn(ctx, q, chunk, lease)
 			return err
 		})
 		if err != nil {
 			return nil, s.wrap("claim", err)
+		}
+		if claimed == nil {
+			claimed = c
+		} else {
+			claimed = append(claimed, c...)
 		}
 	}
 	return claimed, nil
 }
 
 func (s *Store) claimIn(ctx context.Context, q querier, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	rows, err := s.readBack(ctx, q, s.sql.claim, ids, claimedColumns,
-		lease.Holder, millis(lease.Until), lease.DueBy.UnixMilli(), lease.Now.UnixMilli())
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) < len(ids) {
-		var others []core.ID
-		for _, id := range ids {
-			if _, ok := rows[id]; !ok {
-				others = append(others, id)
-			}
-		}
-		found, err := s.readBack(ctx, q, s.sql.claimed, others, func(r *claim.Row) []any { return append(claimedColumns(r), &r.Due) }, lease.Holder)
-		if err != nil {
-			return nil, err
-		}
-		for id, r := range found {
-			rows[id] = r
-		}
-	}
 	claimed := make([]core.Claimed, len(ids))
+	place := make(map[string]int, len(ids))
 	for i, id := range ids {
-		if r, ok := rows[id]; ok {
+		claimed[i], place[string(id)] = claim.Gone(id), i
+	}
+	// The rows are read into one and the same variable: what is kept of it is copied.
+	r := claim.Row{Status: claim.Running, Holder: lease.Holder, LeaseUntil: millis(lease.Until)}
+	columns := []any{(*string)(&r.ID), &r.Token, &r.Planned, &r.Attempts, &r.Crashes, &r.MaxAttempts, &r.Kind, &r.Payload, &r.Meta}
+	read := func(scan scanner) error {
+		r.Payload, r.Meta = nil, nil
+		if err := scan(columns...); err != nil {
+			return err
+		}
+		if i, ok := place[string(r.ID)]; ok {
+			r.ID = ids[i]
 			claimed[i] = r.Claimed(lease)
-		} else {
-			claimed[i] = claim.Gone(id)
+			delete(place, string(r.ID))
+		}
+		return nil
+	}
+	err := q.query(ctx, s.sql.claim, read, s.queue, idArray(ids), lease.Holder, millis(lease.Until), lease.DueBy.UnixMilli(), lease.Now.UnixMilli())
+	if err != nil || len(place) == 0 {
+		return claimed, err
+	}
+	others := make([]core.ID, 0, len(place))
+	for _, id := range ids {
+		if _, ok := place[string(id)]; ok {
+			others = append(others, id)
 		}
 	}
-	return claimed, nil
+	columns = append(columns, (*string)(&r.Status), &r.Holder, &r.LeaseUntil, &r.Due)
+	return claimed, q.query(ctx, s.sql.claimed, read, s.queue, idArray(others), lease.Holder)
 }
 
 const extendSQL = `
@@ -88,24 +93,23 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(grants, maxItems, 0, nil) {
-		err := s.write(ctx, func(q querier) error {
-			errs, err := s.extendIn(ctx, q, chunk, until)
-			failed = appendErrors(failed, start, errs)
+		var errs []core.ItemError
+		err := s.write(ctx, len(chunk), func(q querier) (err error) {
+			errs, err = s.extendIn(ctx, q, chunk, until)
 			return err
 		})
 		if err != nil {
 			return s.wrap("extend", err)
 		}
+		failed = appendErrors(failed, start, errs)
 	}
 	return core.NewBatchError(failed)
 }
 
 func (s *Store) extendIn(ctx context.Context, q querier, grants []core.Grant, until time.Time) ([]core.ItemError, error) {
-	b := newBatch(q)
-	defer b.close()
 	var refused []int
 	for i, g := range grants {
-		n, err := b.run(ctx, s.sql.extend, s.queue, string(g.ID), g.Token, g.Holder, millis(until))
+		n, err := q.exec(ctx, s.sql.extend, s.queue, string(g.ID), g.Token, g.Holder, millis(until))
 		if err != nil {
 			return nil, err
 		}

@@ -35,14 +35,15 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(tasks, maxItems, maxBytes, taskBytes) {
-		err := s.write(ctx, func(q querier) error {
-			errs, err := s.insertInto(ctx, q, call, chunk)
-			failed = appendErrors(failed, start, errs)
+		var errs []core.ItemError
+		err := s.write(ctx, share(chunk, taskBytes), func(q querier) (err error) {
+			errs, err = s.insertInto(ctx, q, call, chunk)
 			return err
 		})
 		if err != nil {
 			return s.wrap("insert", err)
 		}
+		failed = appendErrors(failed, start, errs)
 	}
 	return core.NewBatchError(failed)
 }
@@ -79,8 +80,10 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 		t.Due = core.CeilMilli(t.Due)
 		good, places = append(good, t), append(places, i)
 	}
+	q := newOnSQL(tx)
+	defer q.close()
 	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, taskBytes) {
-		errs, err := s.insertInto(ctx, tx, call, chunk)
+		errs, err := s.insertInto(ctx, q, call, chunk)
 		if err != nil {
 			return s.wrap("insert", err)
 		}
@@ -91,12 +94,10 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 
 // insertInto inserts a chunk and returns the refusals by place in it.
 func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks []core.Task) ([]core.ItemError, error) {
-	b := newBatch(q)
-	defer b.close()
 	var refused []int
 	for i := range tasks {
 		t := &tasks[i]
-		n, err := b.run(ctx, s.sql.insert, s.queue, call.Now.UnixMilli(), call.ID,
+		n, err := q.exec(ctx, s.sql.insert, s.queue, call.Now.UnixMilli(), call.ID,
 			string(t.ID), t.Due.UnixMilli(), t.MaxAttempts, t.Kind, t.Payload, t.Meta)
 		if err != nil {
 			return nil, err
@@ -109,6 +110,15 @@ func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks
 		func(i int) core.ID { return tasks[i].ID },
 		func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.CallID} },
 		func(r claim.Row, i int) error { return r.Inserted(call) })
+}
+
+// share is a chunk's part of what a transaction covers at most, in items.
+func share[T any](chunk []T, size func(T) int) int {
+	bytes := 0
+	for _, item := range chunk {
+		bytes += size(item)
+	}
+	return max(len(chunk), bytes/(maxBytes/maxItems))
 }
 
 func taskBytes(t core.Task) int { return len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.Meta) }

@@ -2,7 +2,6 @@ package sqliteclaim
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,13 +75,13 @@ func (s *Store) migrate(ctx context.Context) error {
 	// The usual case needs no lock.
 	var version int
 	err := s.wait(ctx, func() (err error) {
-		version, err = s.version(ctx, s.db)
+		version, err = s.version(ctx, newOnSQL(s.db))
 		return err
 	})
 	if err != nil || version == schemaVersion {
 		return err
 	}
-	return s.write(ctx, func(q querier) error {
+	return s.write(ctx, maxItems, func(q querier) error {
 		version, err := s.version(ctx, q) // again: somebody may have been faster
 		if err != nil || version == schemaVersion {
 			return err
@@ -90,17 +89,15 @@ func (s *Store) migrate(ctx context.Context) error {
 		names := strings.NewReplacer(
 			"$table", quoted(s.table, ""), "$due", quoted(s.table, "_due"), "$finished", quoted(s.table, "_finished"),
 			"$view", quoted(s.table, "_view"), "$schema", quoted(s.table, "_schema"))
-		_, err = q.ExecContext(ctx, names.Replace(schemaSQL))
+		_, err = q.exec(ctx, names.Replace(schemaSQL))
 		return err
 	})
 }
 
 // version returns the version of the tables that are there, 0 for none.
-func (s *Store) version(ctx context.Context, q interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}) (version int, err error) {
+func (s *Store) version(ctx context.Context, q querier) (version int, err error) {
 	found := map[string]bool{}
-	err = each(ctx, q, `SELECT lower(name) FROM sqlite_schema WHERE lower(name) IN (lower(?1), lower(?2))`,
+	err = q.query(ctx, `SELECT lower(name) FROM sqlite_schema WHERE lower(name) IN (lower(?1), lower(?2))`,
 		func(scan scanner) error {
 			var name string
 			err := scan(&name)
@@ -116,7 +113,7 @@ func (s *Store) version(ctx context.Context, q interface {
 	case !found[table] || !found[schema]:
 		return 0, fmt.Errorf("%s is there, but not as Migrate makes it (table and %s_schema); choose another name in Options.Table, or drop it", s.table, s.table)
 	}
-	err = each(ctx, q, "SELECT version FROM "+quoted(s.table, "_schema"), func(scan scanner) error { return scan(&version) })
+	err = q.query(ctx, "SELECT version FROM "+quoted(s.table, "_schema"), func(scan scanner) error { return scan(&version) })
 	switch {
 	case err != nil:
 		return 0, err

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -27,7 +27,7 @@ const usersSettings = "&_busy_timeout=10000"
 
 // Open opens the SQLite file at path, creating it when it isn't there, with the
 // settings that the protocol needs: WAL, synchronous FULL, immediate transactions,
-// a busy time-out, one connection. Close closes it. Call Migrate before the first
+// a busy time-out. Close closes it. Call Migrate before the first
 // use.
 //
 // path is taken as it is: no character in it starts an option, so
@@ -68,13 +68,17 @@ func openDatabase(ctx context.Context, path string) (database, error) {
 	if err != nil {
 		return database{}, err
 	}
-	// One writer at a time is all that a file has.
 	db.SetMaxOpenConns(1)
 	users, err := sql.Open("sqlite", dsn+usersSettings)
 	if err != nil {
 		return database{}, errors.Join(err, db.Close())
 	}
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return database{}, errors.Join(err, db.Close(), users.Close())
+	}
 	d := database{db: db, patient: true, users: users}
+	d.writer = newWriter(true, func(ctx context.Context) (session, error) { return newDirect(ctx, connector) })
 	if err := d.prepare(ctx); err != nil {
 		return database{}, errors.Join(err, d.close())
 	}
@@ -123,12 +127,12 @@ func (d database) prepare(ctx context.Context) error {
 
 // probe fails when the file can't be written to: SQLite then opens it for reading
 // without a word, and lets even BEGIN IMMEDIATE pass. It writes nothing.
-func (d database) probe(ctx context.Context) error {
+func (d database) probe(ctx context.Context) (err error) {
 	errRollBack := errors.New("roll back")
-	hasty := d
-	hasty.patient = false
-	err := hasty.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, "PRAGMA user_version = 0")
+	hasty := newWriter(false, d.writer.open)
+	defer func() { err = errors.Join(err, hasty.close()) }()
+	err = hasty.write(ctx, 0, func(q querier) error {
+		_, err := q.exec(ctx, "PRAGMA user_version = 0")
 		return cmp.Or(err, errRollBack)
 	})
 	// Whoever only has to wait for another's lock could write.

@@ -2,7 +2,6 @@ package sqliteclaim
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -13,9 +12,7 @@ type scanner func(dest ...any) error
 
 // each runs a query and calls f for each row. It has read all rows and released
 // the statement when it returns.
-func each(ctx context.Context, q interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, query string, f func(scanner) error, args ...any) (err error) {
+func each(ctx context.Context, q reader, query string, f func(scanner) error, args ...any) (err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -37,7 +34,7 @@ func each(ctx context.Context, q interface {
 // in that order; the first two parameters are the queue and the ids.
 func (s *Store) readBack(ctx context.Context, q querier, query string, ids []core.ID, dest func(*claim.Row) []any, args ...any) (map[core.ID]claim.Row, error) {
 	rows := make(map[core.ID]claim.Row, len(ids))
-	err := each(ctx, q, query, func(scan scanner) error {
+	err := q.query(ctx, query, func(scan scanner) error {
 		var r claim.Row
 		if err := scan(dest(&r)...); err != nil {
 			return err

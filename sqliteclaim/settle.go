@@ -29,14 +29,15 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(settlements, maxItems, maxBytes, settlementBytes) {
-		err := s.write(ctx, func(q querier) error {
-			errs, err := s.settleIn(ctx, q, now, chunk, claim.Row.Settled)
-			failed = appendErrors(failed, start, errs)
+		var errs []core.ItemError
+		err := s.write(ctx, share(chunk, settlementBytes), func(q querier) (err error) {
+			errs, err = s.settleIn(ctx, q, now, chunk, claim.Row.Settled)
 			return err
 		})
 		if err != nil {
 			return s.wrap("settle", err)
 		}
+		failed = appendErrors(failed, start, errs)
 	}
 	return core.NewBatchError(failed)
 }
@@ -54,8 +55,10 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 // success.)
 func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	good, places, failed := checkSettlements(settlements)
+	q := newOnSQL(tx)
+	defer q.close()
 	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, settlementBytes) {
-		errs, err := s.settleIn(ctx, tx, now, chunk, claim.Row.SettledTx)
+		errs, err := s.settleIn(ctx, q, now, chunk, claim.Row.SettledTx)
 		if err != nil {
 			return s.wrap("settle", err)
 		}
@@ -88,11 +91,9 @@ func checkSettlements(settlements []core.Settlement) (good []core.Settlement, pl
 func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settlements []core.Settlement,
 	unchanged func(claim.Row, core.Grant) error,
 ) ([]core.ItemError, error) {
-	b := newBatch(q)
-	defer b.close()
 	var refused []int
 	for i := range settlements {
-		n, err := s.settleOne(ctx, b, now, &settlements[i])
+		n, err := s.settleOne(ctx, q, now, &settlements[i])
 		if err != nil {
 			return nil, err
 		}
@@ -111,20 +112,20 @@ func (s *Store) settleIn(ctx context.Context, q querier, now time.Time, settleme
 		})
 }
 
-func (s *Store) settleOne(ctx context.Context, b *batch, now time.Time, item *core.Settlement) (int64, error) {
+func (s *Store) settleOne(ctx context.Context, q querier, now time.Time, item *core.Settlement) (int64, error) {
 	g := item.Grant
 	switch item.Outcome {
 	case core.Done:
 		if s.delete {
-			return b.run(ctx, s.sql.deleteDone, s.queue, string(g.ID), g.Token, g.Holder)
+			return q.exec(ctx, s.sql.deleteDone, s.queue, string(g.ID), g.Token, g.Holder)
 		}
-		return b.run(ctx, s.sql.done, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli())
+		return q.exec(ctx, s.sql.done, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli())
 	case core.DeadLetter:
-		return b.run(ctx, s.sql.dead, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli(), item.Err)
+		return q.exec(ctx, s.sql.dead, s.queue, string(g.ID), g.Token, g.Holder, now.UnixMilli(), item.Err)
 	case core.Retry:
-		return b.run(ctx, s.sql.retry, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due), item.Err)
+		return q.exec(ctx, s.sql.retry, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due), item.Err)
 	case core.Released:
-		return b.run(ctx, s.sql.release, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due))
+		return q.exec(ctx, s.sql.release, s.queue, string(g.ID), g.Token, g.Holder, millis(item.Due))
 	default:
 		return 0, fmt.Errorf("%w: outcome %s of id %q", core.ErrInvalid, item.Outcome, g.ID)
 	}

@@ -55,7 +55,7 @@ var (
 // later fails at once with SQLITE_BUSY when another one wrote in between. New
 // can't check that one, and Store doesn't depend on it.
 func New(db *sql.DB, options Options) (*Store, error) {
-	s, err := newStore(database{db: db}, options)
+	s, err := newStore(usersDatabase(db), options)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ const maxFraction = 3
 // The error, core.ErrInvalid, says what is wrong with def. Its Name must be one
 // without a schema.
 func NewTable(db *sql.DB, def claim.Table) (*Table, error) {
-	t, err := newTable(database{db: db}, def)
+	t, err := newTable(usersDatabase(db), def)
 	if err != nil {
 		return nil, fmt.Errorf("sqliteclaim: new table: %w", err)
 	}

@@ -58,7 +58,9 @@ func (t *Table) LeaseFor() time.Duration { return t.def.LeaseFor }
 // mode Transition it fails with ErrInvalid: use Transition.
 func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	good, places, failed := checkSettlements(settlements)
-	err := t.engine.SettleTx(ctx, inTx{t, tx}, now, good)
+	q := newOnSQL(tx)
+	defer q.close()
+	err := t.engine.SettleTx(ctx, inTx{t, q}, now, good)
 	var refused *core.BatchError
 	if err != nil && !errors.As(err, &refused) {
 		return t.wrap("settle", err)
@@ -89,7 +91,9 @@ func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx
 	}
 	defer func() { _ = tx.Rollback() }() // after a Commit it does nothing
 	// In mode Transition the token is the claim's time.
-	made, err := t.engine.Step(ctx, inTx{t, tx}, job.Task.ID, time.UnixMilli(job.Grant.Token))
+	q := newOnSQL(tx)
+	defer q.close()
+	made, err := t.engine.Step(ctx, inTx{t, q}, job.Task.ID, time.UnixMilli(job.Grant.Token))
 	if err != nil {
 		return t.wrap("transition", err)
 	}

@@ -2,7 +2,6 @@ package sqliteclaim
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/sqltable"
@@ -16,7 +15,7 @@ func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.R
 	var rows []sqltable.Row
 	err := p.t.wait(ctx, func() error {
 		rows = nil
-		return inTx{p.t, p.t.db}.Query(ctx, q, func(r sqltable.Row) { rows = append(rows, r) })
+		return inTx{p.t, newOnSQL(p.t.db)}.Query(ctx, q, func(r sqltable.Row) { rows = append(rows, r) })
 	})
 	if err != nil {
 		return err
@@ -28,7 +27,7 @@ func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.R
 }
 
 func (p pooled) Change(ctx context.Context, c sqltable.Change) (done sqltable.Changes, err error) {
-	err = p.t.write(ctx, func(q querier) (err error) {
+	err = p.t.write(ctx, len(c.Items), func(q querier) (err error) {
 		done, err = inTx{p.t, q}.Change(ctx, c)
 		return err
 	})
@@ -53,7 +52,7 @@ func (x inTx) rows(ctx context.Context, s *statement, outs []sqltable.Out, row f
 	for i := range values {
 		dest[i] = &values[i]
 	}
-	return each(ctx, x.q, s.text.String(), func(scan scanner) error {
+	return x.q.query(ctx, s.text.String(), func(scan scanner) error {
 		if err := scan(dest...); err != nil {
 			return err
 		}
@@ -71,10 +70,8 @@ func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, 
 	}
 	s := x.t.changeItem(c)
 	done := sqltable.Changes{Changed: make([]bool, len(c.Items))}
-	b := newBatch(x.q)
-	defer b.close()
 	for i := range c.Items {
-		n, err := b.run(ctx, s.text.String(), s.arguments(&c.Items[i])...)
+		n, err := x.q.exec(ctx, s.text.String(), s.arguments(&c.Items[i])...)
 		if err != nil {
 			return sqltable.Changes{}, err
 		}
@@ -113,5 +110,4 @@ func (x inTx) changeAll(ctx context.Context, c sqltable.Change) (sqltable.Change
 var (
 	_ sqltable.Conn = pooled{}
 	_ sqltable.Conn = inTx{}
-	_ querier       = (*sql.DB)(nil)
 )

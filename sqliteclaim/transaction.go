@@ -3,7 +3,6 @@ package sqliteclaim
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -11,18 +10,25 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// querier is what a *sql.Conn and a *sql.Tx have in common.
+// querier runs statements, in a transaction that somebody else began.
 type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	// exec runs a statement and returns how many rows it changed.
+	exec(ctx context.Context, text string, args ...any) (int64, error)
+	// query calls row for each row, and has released the statement when it returns.
+	query(ctx context.Context, text string, row func(scanner) error, args ...any) error
 }
 
 // database is a file with what the calls on it need to know about its connections.
 type database struct {
-	db      *sql.DB
+	db      *sql.DB // reads
+	writer  *writer
 	patient bool    // db has no busy time-out: wait waits for locks
 	users   *sql.DB // of an opened one, with a busy time-out; nil for the user's own
+}
+
+// usersDatabase is one that the caller opened.
+func usersDatabase(db *sql.DB) database {
+	return database{db: db, writer: newWriter(false, func(ctx context.Context) (session, error) { return pooledSession(ctx, db) })}
 }
 
 // handle returns the connections that are for the user's own statements.
@@ -38,58 +44,20 @@ func (d database) close() error {
 	if d.users == nil {
 		return nil
 	}
-	return errors.Join(d.db.Close(), d.users.Close())
+	return errors.Join(d.writer.close(), d.db.Close(), d.users.Close())
 }
 
-// write runs f in a transaction that holds the write lock from its start: one
-// that began by reading could not wait for the lock later.
-//
-// It doesn't use sql.Tx, which rolls back in a goroutine of its own when ctx is
-// done: the transaction might still be open when the call has returned.
-func (d database) write(ctx context.Context, f func(q querier) error) (err error) {
-	conn, err := d.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	always := context.WithoutCancel(ctx)
-	defer func() {
-		if err != nil {
-			rollback(always, conn)
-		}
-		_ = conn.Close() // gives it back to the pool
-	}()
-	err = d.wait(ctx, func() error {
-		_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := f(conn); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	// A commit waits for no lock in WAL mode; when ctx is done in the middle of
-	// it, its outcome should be known still.
-	_, err = conn.ExecContext(always, "COMMIT")
-	return err
+// write runs f, which is about so many items, in a transaction; see writer.
+func (d database) write(ctx context.Context, items int, f func(q querier) error) error {
+	return d.writer.write(ctx, items, f)
 }
 
-// rollback leaves conn without a transaction, or marks it as bad so that the
-// pool drops it. There is none when BEGIN failed or SQLite rolled back by itself;
-// then ROLLBACK fails, and BEGIN says whether that was the reason.
-func rollback(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
-		return
+// wait calls f, which reads, as waitForLock does on an opened Store.
+func (d database) wait(ctx context.Context, f func() error) error {
+	if !d.patient {
+		return f()
 	}
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err == nil {
-		if _, err = conn.ExecContext(ctx, "ROLLBACK"); err == nil {
-			return
-		}
-	}
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	return waitForLock(ctx, f)
 }
 
 // How long a statement of an opened Store waits for other processes, and how
@@ -101,12 +69,11 @@ const (
 	busyLook    = time.Millisecond
 )
 
-// wait calls f, which takes a lock or reads, and on an opened Store calls it again
-// for as long as the file is locked, ctx isn't done and the busy time-out isn't
-// over.
-func (d database) wait(ctx context.Context, f func() error) error {
+// waitForLock calls f, which takes a lock or reads, and calls it again for as long as
+// the file is locked, ctx isn't done and the busy time-out isn't over.
+func waitForLock(ctx context.Context, f func() error) error {
 	err := f()
-	if !d.patient || code(err) != sqlite3.SQLITE_BUSY {
+	if code(err) != sqlite3.SQLITE_BUSY {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, err)
@@ -128,44 +95,4 @@ func (d database) wait(ctx context.Context, f func() error) error {
 		err = f()
 	}
 	return err
-}
-
-// batch runs statements once for each item of a batch. SQLite is in the process:
-// there is no round trip to save, and a statement on one row always finds it by
-// its key, which the planner doesn't always do for a join with the batch.
-//
-// Between BEGIN and COMMIT nothing waits for a lock, so the statements run without
-// ctx, which spares the driver a goroutine for each; run looks at ctx itself.
-type batch struct {
-	q          querier
-	statements map[string]*sql.Stmt
-}
-
-func newBatch(q querier) *batch { return &batch{q, map[string]*sql.Stmt{}} }
-
-// run runs a statement and returns how many rows it changed.
-func (b *batch) run(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	always := context.WithoutCancel(ctx)
-	statement, ok := b.statements[query]
-	if !ok {
-		var err error
-		if statement, err = b.q.PrepareContext(always, query); err != nil {
-			return 0, err
-		}
-		b.statements[query] = statement
-	}
-	result, err := statement.ExecContext(always, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-func (b *batch) close() {
-	for _, statement := range b.statements {
-		_ = statement.Close()
-	}
 }

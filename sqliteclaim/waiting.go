@@ -48,12 +48,8 @@ func (s *Store) Purge(ctx context.Context, before time.Time, limit int) (int, er
 	purged := 0
 	for limit > 0 {
 		ask, n := min(limit, maxItems), 0
-		err := s.write(ctx, func(q querier) error {
-			result, err := q.ExecContext(ctx, s.sql.purge, s.queue, millis(before), ask)
-			if err != nil {
-				return err
-			}
-			changed, err := result.RowsAffected()
+		err := s.write(ctx, ask, func(q querier) error {
+			changed, err := q.exec(ctx, s.sql.purge, s.queue, millis(before), ask)
 			n = int(changed)
 			return err
 		})
