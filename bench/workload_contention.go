@@ -17,7 +17,8 @@ const running = "running "
 // that run already when the tasks become due.
 func contentionWorkload() workload {
 	return workload{
-		name: "contention",
+		name:   "contention",
+		rounds: func(sizes) int { return 2 }, // eight times as many runs as others have
 		sizes: func(s sizes) string {
 			return fmt.Sprintf("%d tasks; %s schedulers, each with 2,000 slots of its own", s.contention, list(s.schedulers))
 		},
