@@ -138,7 +138,7 @@ func (m *Memory) Purge(ctx context.Context, before time.Time, limit int) (int, e
 }
 
 // change applies a transition to t and keeps the two orders in step. Whatever
-// writes a status, a due time or FinishedAt goes through it.
+// ends a task, or writes a due time or FinishedAt, goes through it.
 func (m *Memory) change(t *MemoryTask, transition func()) {
 	from, was := m.place(t)
 	transition()
@@ -174,12 +174,12 @@ func (m *Memory) drop(t *MemoryTask) {
 }
 
 // place says in which order t stands, and where. Dead tasks, which nobody looks
-// for, stand in none: nil.
+// for, and those that are about to be forgotten stand in none: nil.
 func (m *Memory) place(t *MemoryTask) (*order, stamp) {
-	switch t.Status {
-	case Pending, Running:
+	switch {
+	case t.Status.Live():
 		return &m.live, stamp{t.Due, t.ID}
-	case DoneState, Cancelled:
+	case t.Status != DeadState && !m.options.DeleteFinished:
 		return &m.finished, stamp{t.FinishedAt, t.ID}
 	default:
 		return nil, stamp{}

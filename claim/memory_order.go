@@ -3,7 +3,7 @@ package claim
 import (
 	"iter"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/dueclaim/dueclaim/core"
 )
@@ -15,15 +15,11 @@ type stamp struct {
 	id core.ID
 }
 
-func (a stamp) compare(b stamp) int {
-	switch {
-	case a.ms < b.ms:
-		return -1
-	case a.ms > b.ms:
-		return 1
-	default:
-		return strings.Compare(string(a.id), string(b.id))
+func (a stamp) before(b stamp) bool {
+	if a.ms != b.ms {
+		return a.ms < b.ms
 	}
+	return a.id < b.id
 }
 
 // maxLeaf bounds a leaf of order: small enough that an insertion moves few
@@ -32,19 +28,37 @@ const maxLeaf = 256
 
 // order is a sorted set of stamps: a B-tree of two levels, that is a list of
 // sorted leaves none of which is empty. An operation costs two binary searches
-// and moves at most a leaf, or now and then the list of leaves.
-type order struct{ leaves [][]stamp }
+// and moves at most half a leaf, or now and then the list of leaves. Tasks come and
+// go mostly in order, so first it looks where it was last, and at the ends.
+type order struct {
+	leaves [][]stamp
+	last   int // the leaf that was found last
+}
 
 // find returns the place of s: the leaf, the index in it, and whether it is there.
 func (o *order) find(s stamp) (leaf, i int, found bool) {
-	leaf, _ = slices.BinarySearchFunc(o.leaves, s, func(l []stamp, s stamp) int {
-		return l[len(l)-1].compare(s)
-	})
+	leaf = o.leaf(s)
 	if leaf == len(o.leaves) {
 		return leaf, 0, false
 	}
-	i, found = slices.BinarySearchFunc(o.leaves[leaf], s, stamp.compare)
-	return leaf, i, found
+	l := o.leaves[leaf]
+	if l[0].before(s) {
+		i = 1 + sort.Search(len(l)-1, func(k int) bool { return !l[k+1].before(s) })
+	}
+	return leaf, i, l[i] == s
+}
+
+// leaf returns the first leaf that doesn't end before s.
+func (o *order) leaf(s stamp) int {
+	ends := func(k int) bool { return !o.leaves[k][len(o.leaves[k])-1].before(s) }
+	n := len(o.leaves)
+	switch {
+	case n == 0 || !ends(n-1):
+		return n
+	case o.last >= n || !ends(o.last) || o.last > 0 && ends(o.last-1):
+		o.last = sort.Search(n-1, ends)
+	}
+	return o.last
 }
 
 // add puts s into the set. On a nil set it does nothing, and so does remove.
@@ -81,7 +95,14 @@ func (o *order) remove(s stamp) {
 	if !found {
 		return
 	}
-	l := slices.Delete(o.leaves[leaf], i, i+1)
+	l := o.leaves[leaf]
+	if i < len(l)/2 {
+		copy(l[1:], l[:i])
+		l[0] = stamp{}
+		l = l[1:]
+	} else {
+		l = slices.Delete(l, i, i+1)
+	}
 	o.leaves[leaf] = l
 	switch {
 	case len(l) == 0:
