@@ -15,7 +15,8 @@ func idBytes[T any](id func(T) core.ID) func(item[T]) int {
 	return func(it item[T]) int { return literalBytes(len(id(it.v))) + 2 }
 }
 
-// Claim is one UPDATE and one read-back for each 500 ids. A row that another
+// Claim is one UPDATE and one read-back for each 500 ids; on MariaDB two UPDATEs
+// where a row is locked. A row that another
 // transaction has locked is answered as it was last committed, so mostly
 // Refused.
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
@@ -37,7 +38,7 @@ func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease core.Lease, out []core.Claimed) error {
 	r := s.auto()
 	ids := idList(chunk, sameID)
-	changed, err := r.exec(ctx, s.claimStatement(ids, lease, len(chunk), r))
+	changed, err := r.change(ctx, func(r runner) *text { return s.claimStatement(ids, lease, len(chunk), r) })
 	if err != nil {
 		return err
 	}
@@ -69,13 +70,21 @@ func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease cor
 // A row held by this very holder is left as it is, also when its lease ended: a
 // repeat finds what was granted, it doesn't grant it again.
 func (s *Store) claimStatement(ids func(*text), lease core.Lease, n int, r runner) *text {
-	was := s.byIDs("id, status, token, attempts, crashes", ids, func(t *text) {
+	where := among(ids, func(t *text) {
 		t.sql("due <= ").int(lease.DueBy.UnixMilli())
 		t.sql(" AND (status = 'pending' OR (status = 'running' AND lease_until < ").int(lease.Now.UnixMilli())
 		t.sql(" AND holder <> ").val(lease.Holder).sql("))")
-	}, n, r)
-	t := s.update(was).sql("t.crashes = was.crashes + (was.status = 'running'), t.attempts = was.attempts + 1, t.token = was.token + 1, t.status = 'running', t.holder = ")
-	return t.val(lease.Holder).sql(", t.lease_until = ").int(lease.Until.UnixMilli())
+	})
+	set := func(t *text, was string) *text {
+		t.sql("t.crashes = ", was, ".crashes + (", was, ".status = 'running'), t.attempts = ", was, ".attempts + 1, t.token = ", was, ".token + 1")
+		return t.sql(", t.status = 'running', t.holder = ").val(lease.Holder).sql(", t.lease_until = ").int(lease.Until.UnixMilli())
+	}
+	if r.direct {
+		t := set(s.directly(), "t").sql(" WHERE queue = ").val(s.queue).sql(" AND ")
+		where(t)
+		return t
+	}
+	return set(s.update(s.picked("id, status, token, attempts, crashes", where, n, r)), "was")
 }
 
 // claimedRows reads the rows with all that a grant needs; payloads only of the

@@ -9,12 +9,14 @@ import (
 
 func grantID(g core.Grant) core.ID { return g.ID }
 
+func grantOf(g core.Grant) core.Grant { return g }
+
 func grantBytes(it item[core.Grant]) int {
 	return literalBytes(len(it.v.ID)) + literalBytes(len(it.v.Holder)) + 40
 }
 
 // Extend is one UPDATE for each 500 grants, and one read-back where it changed
-// fewer rows than that.
+// fewer rows than that; on MariaDB two UPDATEs where a row is locked.
 func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
 	if len(grants) == 0 {
 		return nil
@@ -25,7 +27,7 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 	var failed failures
 	r := s.auto()
 	for _, chunk := range chunks(sorted(grants, grantID), grantBytes) {
-		changed, err := r.exec(ctx, s.extendStatement(chunk, until, r))
+		changed, err := r.change(ctx, func(r runner) *text { return s.extendStatement(chunk, until, r) })
 		if err != nil {
 			return s.fail("extend", err)
 		}
@@ -44,15 +46,6 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 }
 
 func (s *Store) extendStatement(chunk []item[core.Grant], until time.Time, r runner) *text {
-	values := table(chunk, []string{"id", "token", "holder"}, func(g core.Grant, next func() *text) {
-		next().val(string(g.ID))
-		next().int(g.Token)
-		next().val(g.Holder)
-	})
 	ms := new(text).int(until.UnixMilli()).String()
-	was := s.byValues("b.id", values, heldGuard+" AND b.lease_until < "+ms, len(chunk), r)
-	return s.update(was).sql("t.lease_until = ", ms)
+	return setByGrants(s, chunk, grantOf, " AND lease_until < "+ms, "t.lease_until = "+ms, r)
 }
-
-// heldGuard holds for a row that runs under the very grant in v.
-const heldGuard = "b.status = 'running' AND b.token = v.token AND b.holder = v.holder"

@@ -126,7 +126,7 @@ func (s *Store) replaceStatement(chunk []item[core.Task], call core.Call, r runn
 	was := s.byValues("b.id, b.token, v.due, v.max_attempts, v.kind, v.payload, v.meta", values, guard, len(chunk), r)
 	now := call.Now.UnixMilli()
 	t := s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, ").int(now)
-	t.sql("), t.holder = '', t.lease_until = 0, t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, ")
+	t.sql("), t.holder = DEFAULT(t.holder), t.lease_until = 0, t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, ")
 	t.sql("t.payload = was.payload, t.meta = was.meta, t.last_error = NULL, t.finished_at = NULL, t.call_id = ").val(call.ID)
 	return t.sql(", t.created_at = ").int(now)
 }

@@ -17,7 +17,7 @@ const (
 		"(SELECT _binary'a' AS id, T+1000 AS due, 7 AS max_attempts, _binary'mail' AS kind, _binary'payload of a' AS payload, x'01' AS meta) AS v " +
 		"STRAIGHT_JOIN {t} AS b FORCE INDEX (PRIMARY) ON b.queue = _binary'default' AND b.id = v.id " +
 		"WHERE b.status NOT IN ('pending', 'running') AND b.call_id <> _binary'call-1' LIMIT 1 FOR UPDATE SKIP LOCKED) AS was" + target +
-		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, T), t.holder = '', t.lease_until = 0, " +
+		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, T), t.holder = DEFAULT(t.holder), t.lease_until = 0, " +
 		"t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, t.payload = was.payload, t.meta = was.meta, " +
 		"t.last_error = NULL, t.finished_at = NULL, t.call_id = _binary'call-1', t.created_at = T"
 )

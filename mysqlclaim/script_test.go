@@ -90,6 +90,12 @@ func waits(step conformance.SQLStep) conformance.SQLStep {
 // target joins the locked rows with those to change.
 const target = " STRAIGHT_JOIN {t} AS t FORCE INDEX (PRIMARY) ON t.queue = _binary'default' AND t.id = was.id"
 
+// granted is the table of rows that run under grants, as a condition.
+func granted(grants string, n int, more string) string {
+	return fmt.Sprintf("(SELECT id FROM {t} FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND status = 'running' AND (%s)%s LIMIT %d FOR UPDATE SKIP LOCKED) AS was",
+		grants, more, n)
+}
+
 // held is the table of rows that run under the grants in v.
 func held(columns, v string, n int, more string) string {
 	return fmt.Sprintf("(SELECT %s FROM (%s) AS v STRAIGHT_JOIN {t} AS b FORCE INDEX (PRIMARY) ON b.queue = _binary'default' AND b.id = v.id "+

@@ -11,14 +11,17 @@ import (
 
 func settlementID(st core.Settlement) core.ID { return st.Grant.ID }
 
+func settlementGrant(st core.Settlement) core.Grant { return st.Grant }
+
 func settlementBytes(it item[core.Settlement]) int {
 	g := it.v.Grant
 	return literalBytes(len(g.ID)) + literalBytes(len(g.Holder)) + literalBytes(len(it.v.Err)) + 80
 }
 
 // Settle is one statement an outcome for each 500 settlements, and one
-// read-back where it changed fewer rows than that. With DeleteFinished, those
-// that are done are read before they are deleted; see settleSeen.
+// read-back where it changed fewer rows than that. With DeleteFinished, if some of
+// those that are done can't be deleted, they are read, the others are deleted, and
+// what is still there then is read again.
 func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
 	if len(settlements) == 0 {
 		return nil
@@ -41,8 +44,11 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []ite
 	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
 		for _, chunk := range chunks(groups[outcome], settlementBytes) {
 			step := s.settleChunk
-			if outcome == core.Done && s.deleteFinished || r.read != "" && len(chunk) > 1 {
+			switch {
+			case r.read != "" && (len(chunk) > 1 || outcome == core.Done && s.deleteFinished):
 				step = s.settleSeen
+			case outcome == core.Done && s.deleteFinished:
+				step = s.settleWhole
 			}
 			if err := step(ctx, r, outcome, chunk, now, failed); err != nil {
 				return err
@@ -59,7 +65,7 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []ite
 }
 
 func (s *Store) settleChunk(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
-	changed, err := r.exec(ctx, s.settleStatement(outcome, chunk, now, r))
+	changed, err := r.change(ctx, func(r runner) *text { return s.settleStatement(outcome, chunk, now, r) })
 	if err != nil || changed == len(chunk) {
 		return err
 	}
@@ -71,6 +77,16 @@ func (s *Store) settleChunk(ctx context.Context, r runner, outcome core.Outcome,
 		failed.add(it.at, it.v.Grant.ID, r.settled(rows[it.v.Grant.ID], it.v.Grant)) // a missing row is nobody's
 	}
 	return nil
+}
+
+// settleWhole deletes all of the chunk or nothing, in one statement. Where some can't
+// be deleted, settleSeen finds out which.
+func (s *Store) settleWhole(ctx context.Context, r runner, outcome core.Outcome, chunk []item[core.Settlement], now time.Time, failed *failures) error {
+	changed, err := r.exec(ctx, s.removeAll(byGrants(s, chunk, settlementGrant, "", r), len(chunk)))
+	if err != nil || changed == len(chunk) {
+		return err
+	}
+	return s.settleSeen(ctx, r, outcome, chunk, now, failed)
 }
 
 // settleSeen looks before it writes: of a row that is missing afterwards nobody
@@ -117,6 +133,13 @@ func (s *Store) settleSeen(ctx context.Context, r runner, outcome core.Outcome, 
 var errVanished = errors.New("some of the tasks were deleted meanwhile, which ones can't be told")
 
 func (s *Store) settleStatement(outcome core.Outcome, chunk []item[core.Settlement], now time.Time, r runner) *text {
+	ms := new(text).int(now.UnixMilli()).String()
+	switch {
+	case outcome == core.Done && s.deleteFinished:
+		return s.remove(byGrants(s, chunk, settlementGrant, "", r))
+	case outcome == core.Done:
+		return setByGrants(s, chunk, settlementGrant, "", "t.status = 'done', t.due = NULL, t.lease_until = 0, t.finished_at = "+ms, r)
+	}
 	columns, carried := []string{"id", "token", "holder"}, "b.id"
 	switch outcome {
 	case core.Retry:
@@ -138,15 +161,10 @@ func (s *Store) settleStatement(outcome core.Outcome, chunk []item[core.Settleme
 		}
 	})
 	was := s.byValues(carried, values, heldGuard, len(chunk), r)
-	ms := now.UnixMilli()
-	switch {
-	case outcome == core.Done && s.deleteFinished:
-		return s.remove(was)
-	case outcome == core.Done:
-		return s.update(was).sql("t.status = 'done', t.due = NULL, t.lease_until = 0, t.finished_at = ").int(ms)
-	case outcome == core.DeadLetter:
-		return s.update(was).sql("t.status = 'dead', t.due = NULL, t.lease_until = 0, t.last_error = was.err, t.finished_at = ").int(ms)
-	case outcome == core.Retry:
+	switch outcome {
+	case core.DeadLetter:
+		return s.update(was).sql("t.status = 'dead', t.due = NULL, t.lease_until = 0, t.last_error = was.err, t.finished_at = ", ms)
+	case core.Retry:
 		return s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.lease_until = 0, t.last_error = was.err")
 	default:
 		return s.update(was).sql("t.status = 'pending', t.due = was.due, t.lease_until = 0, t.attempts = was.attempts - 1")

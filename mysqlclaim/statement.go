@@ -21,13 +21,26 @@ import (
 // values are computed from was alone, so it doesn't matter in which order a
 // multi-table UPDATE assigns them.
 
-// byIDs is the derived table of rows by an IN list: the cheapest form.
-func (s *Store) byIDs(columns string, ids func(*text), guard func(*text), n int, r runner) *text {
-	t := new(text).sql("(SELECT ", columns, " FROM ", s.quoted, " FORCE INDEX (PRIMARY) WHERE queue = ").val(s.queue).sql(" AND id IN (")
-	ids(t)
-	t.sql(") AND ")
-	guard(t)
-	return t.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", r.skip, ") AS was")
+// picked is the derived table of the rows for which where holds; it bounds the ids.
+func (s *Store) picked(columns string, where func(*text), n int, r runner) *text {
+	t := new(text).sql("(SELECT ", columns, " FROM ", s.quoted, " FORCE INDEX (PRIMARY) WHERE queue = ").val(s.queue).sql(" AND ")
+	where(t)
+	return t.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", r.skip, ")")
+}
+
+// byIDs is the derived table of rows by an IN list.
+func (s *Store) byIDs(columns string, ids, guard func(*text), n int, r runner) *text {
+	return s.picked(columns, among(ids, guard), n, r)
+}
+
+// among holds for rows with one of the ids for which guard holds.
+func among(ids, guard func(*text)) func(*text) {
+	return func(t *text) {
+		t.sql("id IN (")
+		ids(t)
+		t.sql(") AND ")
+		guard(t)
+	}
 }
 
 // byValues is the derived table of rows joined with a table of literals, v,
@@ -37,7 +50,7 @@ func (s *Store) byValues(columns string, values func(*text), guard string, n int
 	values(t)
 	t.sql(") AS v STRAIGHT_JOIN ", s.quoted, " AS b FORCE INDEX (PRIMARY) ON b.queue = ").val(s.queue)
 	t.sql(" AND b.id = v.id WHERE ", guard)
-	return t.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", r.skip, ") AS was")
+	return t.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", r.skip, ")")
 }
 
 // update joins a derived table with the rows to change; the caller appends the
@@ -46,14 +59,32 @@ func (s *Store) update(was *text) *text {
 	return s.joined(new(text).sql("UPDATE "), was).sql(" SET ")
 }
 
+// directly changes rows without a derived table, and so with one look at each instead
+// of three; the caller appends the assignments, in an order in which none reads what
+// one before it wrote, and the condition. Where a row is locked the server neither
+// waits nor passes over it, but changes nothing and fails with errLockTimeout.
+func (s *Store) directly() *text {
+	return new(text).sql("SET STATEMENT innodb_lock_wait_timeout = 0 FOR UPDATE ", s.quoted, " AS t FORCE INDEX (PRIMARY) SET ")
+}
+
 // remove deletes the rows of a derived table.
 func (s *Store) remove(was *text) *text {
 	return s.joined(new(text).sql("DELETE t FROM "), was)
 }
 
+// removeAll deletes the n rows of a derived table, or none where it has fewer.
+func (s *Store) removeAll(was *text, n int) *text {
+	if n == 1 {
+		return s.remove(was)
+	}
+	counted := new(text).sql("(SELECT id, COUNT(*) OVER () AS n FROM ")
+	counted.b = append(counted.b, was.b...)
+	return s.remove(counted.sql(" AS held)")).sql(" WHERE was.n = ").int(int64(n))
+}
+
 func (s *Store) joined(t, was *text) *text {
 	t.b = append(t.b, was.b...)
-	return t.sql(" STRAIGHT_JOIN ", s.quoted, " AS t FORCE INDEX (PRIMARY) ON t.queue = ").val(s.queue).sql(" AND t.id = was.id")
+	return t.sql(" AS was STRAIGHT_JOIN ", s.quoted, " AS t FORCE INDEX (PRIMARY) ON t.queue = ").val(s.queue).sql(" AND t.id = was.id")
 }
 
 // idList writes the ids of items, separated by commas.

@@ -52,6 +52,7 @@ type Store struct {
 	queue          string
 	deleteFinished bool
 	checked        atomic.Bool // the server was found fit
+	mariadb        atomic.Bool // and is a MariaDB
 }
 
 // New returns a Store on db, which it never closes. It doesn't talk to the
@@ -81,6 +82,8 @@ type runner struct {
 	// skip is how a changing statement treats locked rows, read how a read-back
 	// sees them.
 	skip, read string
+	// direct is true where the server (MariaDB) can be told not to wait for locks.
+	direct bool
 	// settled says what it means that a settlement changed nothing.
 	settled func(claim.Row, core.Grant) error
 }
@@ -94,7 +97,7 @@ type conn interface {
 // auto runs autocommit statements that pass over locked rows. Read-backs are
 // plain consistent reads: no locks, no waits, always of the newest commit.
 func (s *Store) auto() runner {
-	return runner{conn: s.db, skip: " SKIP LOCKED", settled: claim.Row.Settled}
+	return runner{conn: s.db, skip: " SKIP LOCKED", direct: s.mariadb.Load(), settled: claim.Row.Settled}
 }
 
 // within runs statements in the caller's transaction. There they wait for a
@@ -115,6 +118,17 @@ func (r runner) exec(ctx context.Context, stmt *text) (int, error) {
 	}
 	n, err := res.RowsAffected()
 	return int(n), err
+}
+
+// change runs the statement that build makes: where it may, the direct one, and the
+// one that passes over locked rows if there are any.
+func (r runner) change(ctx context.Context, build func(r runner) *text) (int, error) {
+	n, err := r.exec(ctx, build(r))
+	if !r.direct || number(err) != errLockTimeout {
+		return n, err
+	}
+	r.direct = false
+	return r.exec(ctx, build(r))
 }
 
 // rows runs a query and calls scan for each row.
@@ -150,6 +164,7 @@ func (s *Store) ready(ctx context.Context) error {
 	case !off(readOnly), !off(innodb):
 		return fmt.Errorf("the server is read-only (a replica?); mysqlclaim needs the primary")
 	}
+	s.mariadb.Store(isMariaDB(version))
 	s.checked.Store(true)
 	return nil
 }
@@ -159,13 +174,15 @@ const sessionQuery = "SELECT VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_
 
 func off(v string) bool { return v == "0" || strings.EqualFold(v, "OFF") }
 
+func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
+
 // supported tells whether a version has FOR UPDATE SKIP LOCKED.
 func supported(version string) bool {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
 		return false
 	}
-	if strings.Contains(strings.ToLower(version), "mariadb") {
+	if isMariaDB(version) {
 		return major > 10 || major == 10 && minor >= 6
 	}
 	return major >= 8

@@ -5,9 +5,9 @@ func mysqlBugs() []bug {
 		{
 			name: "mysql-held-by-anybody",
 			harm: "an older holder ends and extends what is another's",
-			file: "mysqlclaim/extend.go",
-			old:  `const heldGuard = "b.status = 'running' AND b.token = v.token AND b.holder = v.holder"`,
-			new:  `const heldGuard = "b.status = 'running'"`,
+			file: "mysqlclaim/fence.go",
+			old:  `t.sql("token = ").int(f.token).sql(" AND holder = ").val(f.holder).sql(" AND id IN (")`,
+			new:  `t.sql("id IN (")`,
 			by:   []check{onMariaDB, scene("R42", "mariadb"), brokenLineToMariaDB},
 		},
 		{
