@@ -106,8 +106,8 @@ func TestR7ACrashedTaskWaitsForItsLeaseNotForItsWork(t *testing.T) {
 func TestR36HeartbeatsGoOnWhileAShutdownWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fleet.MariaDB)
-	const lease = time.Second
-	worked := scale(4*time.Second, 6*time.Second) // four leases, past grace and sweep
+	const lease = 2 * time.Second
+	worked := scale(6*time.Second, 12*time.Second) // past some leases, the grace and a sweep
 	b.Schedule(t, "t", "job", 1, now)
 	o := orders(b, lease, worked)
 	o.Drain = 10 * time.Second
