@@ -64,7 +64,7 @@ func contend(ctx context.Context, r *round, s system, kase string, workers int,
 
 // runningIn is from the beginning of the scheduling to the due time, room for the
 // scheduling of tens of thousands.
-const runningIn = 3 * time.Second
+const runningIn = 5 * time.Second
 
 // drainRunning is drain with schedulers that run already: the tasks are due at one
 // instant, from which on time and processor time are taken.
