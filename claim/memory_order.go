@@ -95,22 +95,26 @@ func (o *order) remove(s stamp) {
 	if !found {
 		return
 	}
-	l := o.leaves[leaf]
-	if i < len(l)/2 {
-		copy(l[1:], l[:i])
-		l[0] = stamp{}
-		l = l[1:]
-	} else {
-		l = slices.Delete(l, i, i+1)
-	}
+	l := cut(o.leaves[leaf], i)
 	o.leaves[leaf] = l
 	switch {
 	case len(l) == 0:
-		o.leaves = slices.Delete(o.leaves, leaf, leaf+1)
+		o.leaves = cut(o.leaves, leaf)
 	case leaf+1 < len(o.leaves) && len(l)+len(o.leaves[leaf+1]) <= maxLeaf/4:
 		o.leaves[leaf] = append(l, o.leaves[leaf+1]...)
-		o.leaves = slices.Delete(o.leaves, leaf+1, leaf+2)
+		o.leaves = cut(o.leaves, leaf+1)
 	}
+}
+
+// cut takes one element out of l by moving those before it or behind it, whichever
+// are fewer.
+func cut[E any](l []E, i int) []E {
+	if i >= len(l)/2 {
+		return slices.Delete(l, i, i+1)
+	}
+	copy(l[1:], l[:i])
+	clear(l[:1])
+	return l[1:]
 }
 
 // after yields the stamps strictly after s, in order. The set must not change

@@ -313,7 +313,7 @@ func (o *order) count() int {
 }
 
 func BenchmarkMemoryLifeOfATask(b *testing.B) {
-	const batch = 256
+	const batch = 500
 	m := NewMemory(MemoryOptions{DeleteFinished: true})
 	ctx := b.Context()
 	backlog := make([]core.Task, 100_000)
@@ -326,19 +326,25 @@ func BenchmarkMemoryLifeOfATask(b *testing.B) {
 		ids[i] = core.ID(fmt.Sprint("task-", i))
 		tasks[i] = core.Task{ID: ids[i], Payload: []byte("hello"), Due: at(i % 3)}
 	}
-	n := 0
+	n, held := 0, time.Duration(0)
 	for b.Loop() {
 		n += batch
 		require.NoError(b, m.Insert(ctx, call("c"), tasks))
 		entries, err := m.Waiting(ctx, at(5), core.Entry{}, at(5), batch)
 		require.NoError(b, err)
 		require.Len(b, entries, batch)
+		began := time.Now()
 		claimed, err := m.Claim(ctx, ids, lease("h", 5, 10))
+		held += time.Since(began)
 		require.NoError(b, err)
 		for i, c := range claimed {
 			settlements[i] = core.Settlement{Grant: c.Grant, Outcome: core.Done}
 		}
-		require.NoError(b, m.Settle(ctx, at(6), settlements))
+		began = time.Now()
+		err = m.Settle(ctx, at(6), settlements)
+		held += time.Since(began)
+		require.NoError(b, err)
 	}
+	b.ReportMetric(float64(held.Nanoseconds())/float64(n), "claim+settle-ns/task")
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
 }
