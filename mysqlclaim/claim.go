@@ -1,9 +1,11 @@
 package mysqlclaim
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -16,9 +18,8 @@ func idBytes[T any](id func(T) core.ID) func(item[T]) int {
 }
 
 // Claim is one UPDATE and one read-back for each 500 ids; on MariaDB two UPDATEs
-// where a row is locked. A row that another
-// transaction has locked is answered as it was last committed, so mostly
-// Refused.
+// where a row is locked. A row that another transaction has locked is answered as it
+// was last committed, so mostly Refused.
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -42,21 +43,22 @@ func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease cor
 	if err != nil {
 		return err
 	}
-	rows, err := s.claimedRows(ctx, r, ids, lease)
-	if err != nil {
-		return err
+	for _, it := range chunk {
+		out[it.at] = claim.Gone(it.v)
 	}
 	ours := 0
-	for _, it := range chunk {
-		row, ok := rows[it.v]
+	err = s.claimedRows(ctx, r, ids, lease, func(row *claim.Row) {
+		i, ok := slices.BinarySearchFunc(chunk, row.ID, func(it item[core.ID], id core.ID) int { return cmp.Compare(it.v, id) })
 		if !ok {
-			out[it.at] = claim.Gone(it.v)
-			continue
+			return // not asked for
 		}
 		if row.Holder == lease.Holder {
 			ours++
 		}
-		out[it.at] = row.Claimed(lease)
+		out[chunk[i].at] = row.Claimed(lease)
+	})
+	if err != nil {
+		return err
 	}
 	// A proxy that sends reads to a replica would make won claims look lost. (A
 	// row cancelled and deleted between the two statements looks the same; the
@@ -87,23 +89,21 @@ func (s *Store) claimStatement(ids func(*text), lease core.Lease, n int, r runne
 	return set(s.update(s.picked("id, status, token, attempts, crashes", where, n, r)), "was")
 }
 
-// claimedRows reads the rows with all that a grant needs; payloads only of the
-// granted ones.
-func (s *Store) claimedRows(ctx context.Context, r runner, ids func(*text), lease core.Lease) (map[core.ID]claim.Row, error) {
+// claimedRows reads the rows with all that a grant needs, payloads only of the
+// granted ones, and calls each for them.
+func (s *Store) claimedRows(ctx context.Context, r runner, ids func(*text), lease core.Lease, each func(*claim.Row)) error {
 	t := new(text).sql("SELECT id, status, COALESCE(due, 0), planned, token, holder, lease_until, attempts, crashes, max_attempts, kind, IF(holder = ")
 	t.val(lease.Holder).sql(", payload, NULL), IF(holder = ").val(lease.Holder)
 	t.sql(", meta, NULL) FROM ", s.quoted, " FORCE INDEX (PRIMARY) WHERE queue = ").val(s.queue).sql(" AND id IN (")
 	ids(t)
 	t.sql(")")
-	found := map[core.ID]claim.Row{}
-	err := r.rows(ctx, t, func(rows *sql.Rows) error {
+	return r.rows(ctx, t, func(rows *sql.Rows) error {
 		var row claim.Row
 		if err := rows.Scan(&row.ID, &row.Status, &row.Due, &row.Planned, &row.Token, &row.Holder, &row.LeaseUntil,
 			&row.Attempts, &row.Crashes, &row.MaxAttempts, &row.Kind, &row.Payload, &row.Meta); err != nil {
 			return err
 		}
-		found[row.ID] = row
+		each(&row)
 		return nil
 	})
-	return found, err
 }

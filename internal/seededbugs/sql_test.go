@@ -14,8 +14,8 @@ func mysqlBugs() []bug {
 			name: "mysql-read-back-without-holder",
 			harm: "of two workers that claim overlapping batches both believe to have the common ids, and run them",
 			file: "mysqlclaim/claim.go",
-			old:  `out[it.at] = row.Claimed(lease)`,
-			new:  "if changed > 0 && row.Status == claim.Running {\n\t\t\trow.Holder = lease.Holder\n\t\t}\n\t\tout[it.at] = row.Claimed(lease)",
+			old:  `out[chunk[i].at] = row.Claimed(lease)`,
+			new:  "if changed > 0 && row.Status == claim.Running {\n\t\t\trow.Holder = lease.Holder\n\t\t}\n\t\tout[chunk[i].at] = row.Claimed(lease)",
 			by:   []check{racesOnMariaDB, onMariaDB, brokenLineToMariaDB},
 		},
 		{
