@@ -11,7 +11,9 @@ import (
 const schemaVersion = 1
 
 // The table is STRICT, so that no column holds a value of another type than it
-// says, and WITHOUT ROWID, so that a task is found and changed in one B-tree. The
+// says. It has a rowid: WITHOUT it the rows themselves would stand in the inner
+// pages of the B-tree that finds them, which makes it deep, by long payloads above
+// all; measured, a claim of 500 short rows takes a quarter more time. The
 // partial indexes leave out what nobody looks for: due is NULL in finished rows,
 // and neither pending, running nor dead ones are to be purged.
 //
@@ -38,7 +40,7 @@ CREATE TABLE $table (
 	meta         BLOB,
 	payload      BLOB,
 	PRIMARY KEY (queue, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX $due ON $table (queue, due, id) WHERE due IS NOT NULL;
 
