@@ -52,7 +52,7 @@ func TestGrantsOfManyHoldersAreSettledInOneBatch(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		db := open(t, b.database(t), "")
 		for name, options := range map[string]Options{"kept": {}, "deleted": {DeleteFinished: true}} {
-			for _, n := range []int{2, maxFences, maxFences + 1, 60} {
+			for _, n := range []int{2, maxFences, maxFences + 1} {
 				options.Queue = fmt.Sprint(name, n)
 				s := newStore(t, db, options)
 				list := someTasks("n", n)

@@ -9,7 +9,7 @@ const heldGuard = "b.status = 'running' AND b.token = v.token AND b.holder = v.h
 
 // maxFences is how many different tokens and holders held spells out. The server
 // compares each row with all of them.
-const maxFences = 16
+const maxFences = 32
 
 // fence is what the grants of some ids have in common: a claim gives its ids one
 // holder, and ids that were inserted together mostly have one token.
