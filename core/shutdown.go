@@ -42,6 +42,10 @@ func (e *engine) run(ctx context.Context) error {
 	hard, giveUp := context.WithCancel(e.base)
 	defer giveUp()
 
+	// Until the first take has said what the index has, it is asked before the sweep:
+	// schedulers that start together would all claim the same overdue rows.
+	e.offered = true
+
 	var front, back sync.WaitGroup
 	for _, part := range []func(context.Context){e.dispatch, e.watch, e.nearSweep, e.horizonSweep, e.purge, e.checkSetup} {
 		front.Go(func() { part(ctx) })

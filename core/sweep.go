@@ -44,6 +44,7 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	if e.undated {
 		return false, e.sweepUndated(ctx, inFlight)
 	}
+	offered := e.backlog() // also before the reading: else the rows may be those of its last entries
 	now := e.clock.now()
 	before := now.Add(2*e.opt.NearSweep + e.opt.Poll)
 	var rows []Entry
@@ -62,7 +63,8 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	}
 	n := len(rows)
 	e.mu.Lock()
-	offered, failed := e.offered, e.idxFailed
+	offered = offered || e.offered
+	failed := e.idxFailed
 	e.mu.Unlock()
 	var direct []ID
 	switch {
@@ -185,8 +187,10 @@ func (e *engine) horizonSweep(ctx context.Context) {
 	gap := least
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	storm := lossStorm{calm: min(e.opt.HorizonSweep, time.Minute), pause: backoff{least: least, most: min(most, time.Minute)}}
+	await(ctx, e.looked, e.opt.Poll)
+	lost := false // entries are lost: also those of what is overdue
 	for ctx.Err() == nil {
-		err := e.sweepHorizon(ctx)
+		err := e.sweepHorizon(ctx, lost)
 		storm.read(e.clock.mono())
 		if ctx.Err() == nil {
 			e.health.sweep("horizon", err)
@@ -196,6 +200,7 @@ func (e *engine) horizonSweep(ctx context.Context) {
 			continue
 		}
 		down.ok()
+		lost = true
 		if await(ctx, e.lost, gap) {
 			await(ctx, nil, storm.loss(e.clock.mono()))
 			continue
@@ -207,26 +212,33 @@ func (e *engine) horizonSweep(ctx context.Context) {
 		case <-e.rebuild:
 			gap = min(2*gap, most)
 		case <-timer.C:
-			gap = least
+			gap, lost = least, false
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
 
-func (e *engine) sweepHorizon(ctx context.Context) error {
+// sweepHorizon reads all. What is overdue is left to the index while that has a
+// backlog to offer, unless it has lost entries: rows that were read a moment ago may
+// be done by the time they are added, and cost a claim each.
+func (e *engine) sweepHorizon(ctx context.Context, lost bool) error {
 	before := endDue
 	if e.opt.Horizon > 0 {
 		before = FloorMilli(e.clock.now().Add(e.opt.Horizon))
 	}
 	var after Entry
 	for ctx.Err() == nil {
+		backlog := !lost && e.backlog()
 		rows, err := e.waiting(ctx, after, before, horizonPage)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		last, full := rows[len(rows)-1], len(rows) == horizonPage
-		e.addSwept(e.notInHand(rows), inFlight)
+		if rows = e.notInHand(rows); backlog {
+			rows = notBetween(rows, time.Time{}, e.clock.now())
+		}
+		e.addSwept(rows, inFlight)
 		if !full {
 			return nil
 		}
@@ -234,6 +246,13 @@ func (e *engine) sweepHorizon(ctx context.Context) error {
 		await(ctx, nil, 10*time.Millisecond) // leave the backends to others in between
 	}
 	return nil
+}
+
+// backlog tells whether the index had more to offer than the last take could take.
+func (e *engine) backlog() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.offered && !e.idxFailed
 }
 
 // waiting reads a page of rows that nobody holds. Reads carry Run's ctx: a

@@ -51,9 +51,7 @@ func isUndated(store Claimer) bool {
 // put off the repair of an index that is lost meanwhile.
 func (e *engine) sweepUndated(ctx context.Context, inFlight time.Duration) error {
 	now := e.clock.now()
-	e.mu.Lock()
-	backlog := e.offered && !e.idxFailed
-	e.mu.Unlock()
+	backlog := e.backlog()
 	edge := CeilMilli(now.Add(e.opt.Ahead + inFlight))
 	var rows []Entry
 	if !backlog {
@@ -78,15 +76,16 @@ func (e *engine) sweepUndated(ctx context.Context, inFlight time.Duration) error
 // addSwept puts rows that a sweep has read, ordered by due time, into the index.
 // It uses up the slice.
 func (e *engine) addSwept(rows []Entry, inFlight time.Duration) {
-	if !e.undated {
-		e.addToIndex(rows)
-		return
-	}
 	// Asked again after the reading: what is about to come due may be taken by
 	// others meanwhile, and must not be brought back from where they moved it.
 	now := e.clock.now()
 	n := len(dueBy(rows, now.Add(e.opt.Ahead+inFlight)))
 	overdue := rows[:n:n]
+	if !e.undated {
+		e.restore(overdue) // of an entry that stands too late near sweeps take care
+		e.addToIndex(rows[n:])
+		return
+	}
 	// The margin is for clocks that disagree by what a reading's travel takes.
 	at := CeilMilli(leaseEndInIndex(now.Add(e.opt.Lease + e.margin())))
 	e.mu.Lock()
