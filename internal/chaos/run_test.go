@@ -75,8 +75,8 @@ func begin(t *testing.T, b *fleet.Bench, workers int) *run {
 }
 
 // end stops the producers, waits until all is done and holds what must be so
-// whatever has happened. It returns the audit.
-func (r *run) end() audit {
+// whatever has happened; last looks before the workers end. It returns the audit.
+func (r *run) end(last ...func()) audit {
 	t := r.t
 	t.Helper()
 	r.stop()
@@ -97,6 +97,9 @@ func (r *run) end() audit {
 	alive := r.alive()
 	for _, w := range r.workers {
 		require.False(t, w.Gone(), "worker %d has ended by itself", w.Pid())
+	}
+	for _, look := range last {
+		look()
 	}
 	fleet.StopAll(t, r.workers)
 	a := r.audit(acked)
