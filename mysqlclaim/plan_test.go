@@ -165,9 +165,10 @@ func TestSweepsWalkTheDueIndexInOrder(t *testing.T) {
 		s := fresh(t, b, Options{})
 		fill(t, s)
 		for name, stmt := range map[string]*text{
-			"from the start": s.waitingStatement(base, core.Entry{}, base.Add(time.Hour), 100),
-			"next page":      s.waitingStatement(base, core.Entry{ID: "n-00100", Due: base}, base.Add(time.Hour), 100),
-			"purge":          s.purgeable(base, 100),
+			"from the start":       s.waitingStatement(base, spans(core.Entry{}, base.Add(time.Hour))[0], 100),
+			"next page":            s.waitingStatement(base, spans(core.Entry{ID: "n-00100", Due: base}, base.Add(time.Hour))[0], 100),
+			"next page, due later": s.waitingStatement(base, spans(core.Entry{ID: "n-00100", Due: base}, base.Add(time.Hour))[1], 100),
+			"purge":                s.purgeable(base, 100),
 		} {
 			plan := explain(t, b, s, stmt)
 			require.Len(t, plan, 1, name)
@@ -202,12 +203,16 @@ func TestWaitingReadsNoMoreThanItReturnsHoweverLongTheBacklog(t *testing.T) {
 		c, err := s.db.Conn(t.Context())
 		require.NoError(t, err)
 		defer c.Close()
-		before := rowsRead(t, c)
-		n := 0
-		require.NoError(t, runner{conn: c}.rows(context.WithoutCancel(t.Context()), s.waitingStatement(base, core.Entry{}, at(1), 50),
-			func(*sql.Rows) error { n++; return nil }))
-		assert.Equal(t, 50, n)
-		assert.Less(t, rowsRead(t, c)-before, 100, "20 running ones at the head, 50 that wait")
+		page := func(after core.Entry) (read int) {
+			before := rowsRead(t, c)
+			n := 0
+			require.NoError(t, runner{conn: c}.rows(context.WithoutCancel(t.Context()), s.waitingStatement(base, spans(after, at(1))[0], 50),
+				func(*sql.Rows) error { n++; return nil }))
+			assert.Equal(t, 50, n)
+			return rowsRead(t, c) - before
+		}
+		assert.Less(t, page(core.Entry{}), 100, "20 running ones at the head, 50 that wait")
+		assert.Less(t, page(core.Entry{Due: at(0), ID: "n-02000"}), 100, "50 that wait, in the midst of 3,000 that are due at one instant")
 	})
 }
 

@@ -59,8 +59,9 @@ var reschedules = map[string][]conformance.SQLStep{
 }
 
 const (
-	waitingHead = "SELECT id, due FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND due < T+10000"
-	waitingTail = " AND (status = 'pending' OR (status = 'running' AND lease_until < T)) ORDER BY due, finished_at, id LIMIT "
+	waitingHead = "SELECT id, due FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND "
+	waitingTail = waiting + "ORDER BY due, finished_at, id LIMIT "
+	waiting     = " AND (status = 'pending' OR (status = 'running' AND lease_until < T)) "
 	purgeable   = "SELECT id FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND due IS NULL AND finished_at < T " +
 		"AND status IN ('done', 'cancelled') ORDER BY finished_at LIMIT "
 )
@@ -72,10 +73,12 @@ func purge(changed int64, ids, n string) conformance.SQLStep {
 
 // Waiting and Now don't look at the server before.
 var sweeps = map[string][]conformance.SQLStep{
-	"waiting/first-page": {reads(waitingHead+waitingTail+"3", row{"a", ms(-1000)}, row{"b", ms(-500)})},
-	"waiting/next-page": {reads(waitingHead+" AND due >= T-500 AND (due > T-500 OR id > _binary'b')"+waitingTail+"3",
-		row{"c", ms(-500)})},
-	"waiting/none": {reads(waitingHead + waitingTail + "3")},
+	"waiting/first-page": {reads(waitingHead+"due < T+10000"+waitingTail+"3", row{"a", ms(-1000)}, row{"b", ms(-500)})},
+	"waiting/next-page": {
+		reads(waitingHead+"due = T-500 AND finished_at IS NULL AND id > _binary'b'"+waiting+"ORDER BY id LIMIT 3", row{"c", ms(-500)}),
+		reads(waitingHead + "due > T-500 AND due < T+10000" + waitingTail + "2"),
+	},
+	"waiting/none": {reads(waitingHead + "due < T+10000" + waitingTail + "3")},
 	"clock/now": {{
 		Do: conformance.SQLQuery, OneRow: true, Rows: []row{{present * 1000}},
 		Text: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
