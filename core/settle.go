@@ -10,9 +10,9 @@ import (
 )
 
 // settleLinger is how long a settle batch waits for company when there is little
-// to do: at a thousand tasks a second it cuts the statements to a hundred. A crash
+// to do: at a thousand tasks a second it cuts the statements to fifty. A crash
 // costs the tasks that returned in this time another run.
-const settleLinger = 10 * time.Millisecond
+const settleLinger = 20 * time.Millisecond
 
 // A result that was not recorded is set aside for a growing time of its own, so
 // that others go on: from settlePause up to settleMost, or settleBusyMost where
