@@ -86,11 +86,6 @@ func (e *engine) noteTake(full bool, err error, next time.Time) {
 		poke(e.fails) // the store knows what is due, and need not wait for the next sweep
 	}
 	e.offered, e.idxFailed = full && err == nil, err != nil
-	select {
-	case <-e.looked:
-	default:
-		close(e.looked)
-	}
 	e.wakeAt = e.clock.now().Add(e.opt.Poll)
 	if !next.IsZero() && next.Before(e.wakeAt) {
 		e.wakeAt = next

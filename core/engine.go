@@ -50,7 +50,6 @@ type engine struct {
 	lost    chan struct{} // poked when the index says that it has lost entries
 	fails   chan struct{} // poked when the index begins to fail
 	sooner  chan struct{} // poked when a job came whose deadline is before lookAt
-	looked  chan struct{} // closed when the index was asked for the first time
 	stop    chan struct{} // closed when Run's ctx is done
 
 	mu        sync.Mutex
@@ -99,7 +98,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		holder: opt.Name + "." + rand.Text()[:13],
 		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1),
 		lost: make(chan struct{}, 1), fails: make(chan struct{}, 1),
-		sooner: make(chan struct{}, 1), looked: make(chan struct{}), stop: make(chan struct{}),
+		sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),

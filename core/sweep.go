@@ -187,10 +187,9 @@ func (e *engine) horizonSweep(ctx context.Context) {
 	gap := least
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	storm := lossStorm{calm: min(e.opt.HorizonSweep, time.Minute), pause: backoff{least: least, most: min(most, time.Minute)}}
-	await(ctx, e.looked, e.opt.Poll)
-	lost := false // entries are lost: also those of what is overdue
+	repair := false
 	for ctx.Err() == nil {
-		err := e.sweepHorizon(ctx, lost)
+		err := e.sweepHorizon(ctx, repair)
 		storm.read(e.clock.mono())
 		if ctx.Err() == nil {
 			e.health.sweep("horizon", err)
@@ -200,7 +199,7 @@ func (e *engine) horizonSweep(ctx context.Context) {
 			continue
 		}
 		down.ok()
-		lost = true
+		repair = false
 		if await(ctx, e.lost, gap) {
 			await(ctx, nil, storm.loss(e.clock.mono()))
 			continue
@@ -212,33 +211,28 @@ func (e *engine) horizonSweep(ctx context.Context) {
 		case <-e.rebuild:
 			gap = min(2*gap, most)
 		case <-timer.C:
-			gap, lost = least, false
+			gap, repair = least, true
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
 
-// sweepHorizon reads all. What is overdue is left to the index while that has a
-// backlog to offer, unless it has lost entries: rows that were read a moment ago may
-// be done by the time they are added, and cost a claim each.
-func (e *engine) sweepHorizon(ctx context.Context, lost bool) error {
+// sweepHorizon reads all, and adds what the index lacks; with repair also what it has
+// too late.
+func (e *engine) sweepHorizon(ctx context.Context, repair bool) error {
 	before := endDue
 	if e.opt.Horizon > 0 {
 		before = FloorMilli(e.clock.now().Add(e.opt.Horizon))
 	}
 	var after Entry
 	for ctx.Err() == nil {
-		backlog := !lost && e.backlog()
 		rows, err := e.waiting(ctx, after, before, horizonPage)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		last, full := rows[len(rows)-1], len(rows) == horizonPage
-		if rows = e.notInHand(rows); backlog {
-			rows = notBetween(rows, time.Time{}, e.clock.now())
-		}
-		e.addSwept(rows, inFlight)
+		e.addSwept(e.notInHand(rows), inFlight, repair)
 		if !full {
 			return nil
 		}

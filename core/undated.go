@@ -69,20 +69,27 @@ func (e *engine) sweepUndated(ctx context.Context, inFlight time.Duration) error
 	soon = slices.DeleteFunc(soon, func(row Entry) bool { return row.Due.Before(edge) })
 	rows = e.notInHand(append(rows, soon...))
 	e.obs.swept(len(rows), 0)
-	e.addSwept(rows, inFlight)
+	e.addSwept(rows, inFlight, false)
 	return nil
 }
 
-// addSwept puts rows that a sweep has read, ordered by due time, into the index.
-// It uses up the slice.
-func (e *engine) addSwept(rows []Entry, inFlight time.Duration) {
+// addSwept puts rows that a sweep has read, ordered by due time, into the index. It
+// uses up the slice. An overdue row that the index has at a later time was mostly taken
+// since it was read, and is left there; with repair, one that waits for longer than a
+// lease is not.
+func (e *engine) addSwept(rows []Entry, inFlight time.Duration, repair bool) {
 	// Asked again after the reading: what is about to come due may be taken by
 	// others meanwhile, and must not be brought back from where they moved it.
 	now := e.clock.now()
 	n := len(dueBy(rows, now.Add(e.opt.Ahead+inFlight)))
 	overdue := rows[:n:n]
 	if !e.undated {
-		e.restore(overdue) // of an entry that stands too late near sweeps take care
+		late := 0
+		if repair {
+			late = len(dueBy(overdue, now.Add(-e.opt.Lease-takeOverGrace-e.margin())))
+		}
+		e.addToIndex(overdue[:late:late])
+		e.restore(overdue[late:])
 		e.addToIndex(rows[n:])
 		return
 	}
