@@ -14,29 +14,32 @@ type session interface {
 	begin(ctx context.Context) error // takes the write lock
 	commit(ctx context.Context) error
 	rollback(ctx context.Context) // after a begin or commit that failed, too
-	release() (kept bool)         // the transaction is over; kept: this session serves the next
+	release() (kept bool)         // the transaction is over; kept: this session serves the next, never where rollback failed
 	close() error                 // of a kept one
 }
 
 // writer makes the transactions that write. A file has one writer, so the calls of
-// this process wait for their turn here rather than for SQLite's lock, in order.
+// one Store wait for their turn here rather than for SQLite's lock, in order. Other
+// processes, other Stores and the user's own transactions they meet at that lock.
 //
 // A commit waits for the disk, which takes as long for one call as for ten, and
 // meanwhile other calls have come. So calls that wait share a transaction, and none
 // is told of its success before the commit. One of the callers makes it for all, then
 // the first of those that still wait is next: no goroutine belongs to the writer.
 //
-// Where one of them fails, all is rolled back and each has a transaction of its own.
+// Where one of them fails or panics, all is rolled back and they are first in the
+// queue again, to be made alone: each by its own caller, under its own context. Where
+// the commit fails, it fails for all of them.
 type writer struct {
 	open    func(ctx context.Context) (session, error)
-	patient bool // there is no busy time-out: begin is repeated
+	patient bool // sessions have no busy time-out: begin is repeated while the file is locked
 
 	mu     sync.Mutex
-	queue  []*work
-	led    bool
+	queue  []*work // without the leader and those that it has taken
+	led    bool    // there is a leader, or one that has its turn and is to lead
 	closed bool
 
-	idle session // the leader's, while there is one
+	idle session // kept for the next transaction; only the leader touches it
 }
 
 // work is one call.
@@ -44,13 +47,36 @@ type work struct {
 	ctx   context.Context
 	items int
 	run   func(q querier) error // may be called twice, the first time in vain
+	alone bool                  // it was made with others, in vain
 
-	turn chan struct{} // gets one value: the call has been made, or is to lead
-	made bool
+	turn chan struct{} // gets one value: the call has been answered, or is to lead
+	made bool          // it has been answered
 	err  error
 }
 
-var errClosed = errors.New("the store is closed")
+// answer tells a call that was taken out of the queue how it ended.
+func (c *work) answer(err error) {
+	c.made, c.err = true, err
+	c.turn <- struct{}{}
+}
+
+func (c *work) do(q querier) error { return cmp.Or(c.run(q), c.ctx.Err()) }
+
+// try makes a call in another's goroutine. A panic is a failure like others here: it
+// comes up again where the call is made alone, by its own caller.
+func (c *work) try(q querier) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic
+		}
+	}()
+	return c.do(q)
+}
+
+var (
+	errClosed = errors.New("the store is closed")
+	errPanic  = errors.New("a call panicked")
+)
 
 func newWriter(patient bool, open func(ctx context.Context) (session, error)) *writer {
 	return &writer{open: open, patient: patient}
@@ -58,7 +84,10 @@ func newWriter(patient bool, open func(ctx context.Context) (session, error)) *w
 
 // write runs f in a transaction that holds the write lock from its start: one that
 // began by reading could not wait for the lock later. f may be called twice, the
-// first time in vain, so it must not add to what it did before.
+// first time in vain, so it must not add to what it did before. The first time may be
+// in another caller's goroutine, where f must not call runtime.Goexit.
+//
+// When ctx ends before the call's turn, the error is ctx's and nothing was done.
 //
 // It doesn't use sql.Tx, which rolls back in a goroutine of its own when ctx is
 // done: the transaction might still be open when the call has returned.
@@ -125,12 +154,12 @@ func (w *writer) next() {
 	w.led = false
 }
 
-// take returns the first in the queue, to be made together with others, if it is
-// about no more than so many items.
+// take takes the first out of the queue, to be made together with others, if it is
+// about no more than so many items and isn't to be made alone.
 func (w *writer) take(room int) *work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.queue[0].items > room {
+	if len(w.queue) == 0 || w.queue[0].items > room || w.queue[0].alone {
 		return nil
 	}
 	return w.pop()
@@ -144,78 +173,21 @@ func (w *writer) pop() (c *work) {
 	return c
 }
 
-// lead makes the first call, and those with it that wait.
-func (w *writer) lead(first *work) {
-	group, apart, err := w.transaction(first, true)
-	for _, c := range group {
-		if apart {
-			_, _, err = w.transaction(c, false)
-		}
-		c.err = err
-	}
-	for _, c := range group[1:] {
-		c.made = true
-		c.turn <- struct{}{}
-	}
-}
-
-// transaction makes the first call in a transaction, with company those too that wait
-// by then. The group are all that it tried to make; with an error none was made.
-// apart: the error is one call's, and the others can be made without it.
-func (w *writer) transaction(first *work, company bool) (group []*work, apart bool, err error) {
-	ctx := first.ctx
-	group = []*work{first}
-	s, err := w.session(ctx)
-	if err != nil {
-		return group, false, err
-	}
-	defer func() {
-		if err != nil {
-			s.rollback(ctx)
-		}
-		if s.release() {
-			w.idle = s
-		}
-	}()
-	begin := func() error { return s.begin(ctx) }
-	if w.patient {
-		err = waitForLock(ctx, begin)
-	} else {
-		err = begin()
-	}
-	if err != nil {
-		return group, false, err
-	}
-	room := maxItems
-	for c := first; c != nil; {
-		if err := cmp.Or(c.run(s), c.ctx.Err()); err != nil {
-			return group, len(group) > 1, err
-		}
-		room -= c.items
-		if c = nil; company {
-			if c = w.take(room); c != nil {
-				group = append(group, c)
-			}
-		}
-	}
-	return group, false, s.commit(ctx)
-}
-
-// session returns the idle session, or opens one.
-func (w *writer) session(ctx context.Context) (s session, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// putBack makes calls that were taken the first in the queue again, each to be made
+// alone. Those whose context is done have left: they may wait for nothing but an answer.
+func (w *writer) putBack(calls []*work) {
 	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return nil, errClosed
+	defer w.mu.Unlock()
+	var waiting []*work
+	for _, c := range calls {
+		c.alone = true
+		if err := c.ctx.Err(); err != nil {
+			c.answer(err)
+		} else {
+			waiting = append(waiting, c)
+		}
 	}
-	if s, w.idle = w.idle, nil; s != nil {
-		return s, nil
-	}
-	return w.open(ctx)
+	w.queue = slices.Insert(w.queue, 0, waiting...)
 }
 
 // close waits for the calls that came before, refuses others and closes the session.
@@ -238,11 +210,4 @@ func (w *writer) close() error {
 	s := w.idle
 	w.idle = nil
 	return s.close()
-}
-
-// rolledBack leaves a connection without a transaction, or returns false. There is
-// none when BEGIN failed or SQLite rolled back by itself; then ROLLBACK fails, and
-// BEGIN says whether that was the reason.
-func rolledBack(run func(text string) error) bool {
-	return run("ROLLBACK") == nil || run("BEGIN") == nil && run("ROLLBACK") == nil
 }
