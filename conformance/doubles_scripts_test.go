@@ -19,7 +19,7 @@ type row = []driver.Value
 var lifeOnMySQL = []conformance.SQLStep{
 	// ScheduleCall
 	{
-		Do: conformance.SQLQuery, Rows: []row{{"11.4.2-MariaDB", "1", "OFF", "0"}},
+		Do: conformance.SQLQuery, Rows: []row{{"9.7.0", "1", "OFF", "0"}},
 		Text: "SELECT VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR)",
 	},
 	{
@@ -47,9 +47,8 @@ var lifeOnMySQL = []conformance.SQLStep{
 	},
 	{
 		Do: conformance.SQLExec, Affected: 1,
-		Text: mysqlText("UPDATE (SELECT b.id FROM (SELECT _binary'order-17' AS id, 42 AS token, _binary'‹holder›' AS holder) AS v " +
-			"STRAIGHT_JOIN {t} AS b FORCE INDEX (PRIMARY) ON b.queue = _binary'default' AND b.id = v.id " +
-			"WHERE b.status = 'running' AND b.token = v.token AND b.holder = v.holder LIMIT 1 FOR UPDATE SKIP LOCKED) AS was" +
+		Text: mysqlText("UPDATE (SELECT id FROM {t} FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND status = 'running' " +
+			"AND (token = 42 AND holder = _binary'‹holder›' AND id IN (_binary'order-17')) LIMIT 1 FOR UPDATE SKIP LOCKED) AS was" +
 			mysqlTarget + " SET t.status = 'done', t.due = NULL, t.lease_until = 0, t.finished_at = ‹finished›"),
 	},
 }
@@ -69,13 +68,7 @@ var lifeOnPostgres = []conformance.SQLStep{
 	pgAsk(`INSERT INTO "dueclaim_tasks" AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
 		SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
 		FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[]) AS a(id, due, max_attempts, kind, payload, meta)
-		WHERE (SELECT t.status IN ('pending', 'running') OR t.call_id = $3::text FROM "dueclaim_tasks" AS t WHERE t.queue = $1::text AND t.id = a.id) IS NOT TRUE
-		ON CONFLICT (queue, id) DO UPDATE SET status = 'pending', due = excluded.due, planned = excluded.planned,
-		token = greatest(t.token + 1, excluded.token), holder = '', lease_until = 0,
-		attempts = 0, crashes = 0, max_attempts = excluded.max_attempts, kind = excluded.kind,
-		payload = excluded.payload, meta = excluded.meta, last_error = '', call_id = excluded.call_id,
-		created_at = excluded.created_at, finished_at = NULL
-		WHERE t.status IN ('done', 'dead', 'cancelled') AND t.call_id <> excluded.call_id RETURNING t.id`,
+		ON CONFLICT (queue, id) DO NOTHING RETURNING t.id`,
 		row{"default", []string{"order-17"}, "call-1", present.UnixMilli(), []int64{due.UnixMilli()}, []int32{7}, []string{"mail"}, [][]byte{[]byte("to a")}, [][]byte{{}}},
 		row{"order-17"}),
 	// Tick, before it is due
@@ -83,27 +76,27 @@ var lifeOnPostgres = []conformance.SQLStep{
 	// Tick, when it is due
 	pgWaiting(row{"order-17", due.UnixMilli()}),
 	pgAsk(`WITH picked AS MATERIALIZED (
-		SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
-		SELECT t.id FROM "dueclaim_tasks" AS t WHERE t.queue = $1::text AND t.id = a.id AND coalesce(t.due, 9223372036854775807) <= $4::bigint
+		SELECT r.place FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
+		SELECT t.ctid AS place FROM "dueclaim_tasks" AS t WHERE t.queue = $1::text AND t.id = a.id AND coalesce(t.due, 9223372036854775807) <= $4::bigint
 		AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text)) FOR NO KEY UPDATE SKIP LOCKED) AS r)
 		UPDATE "dueclaim_tasks" AS t SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
 		attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
-		WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND coalesce(t.due, 9223372036854775807) <= $4::bigint
+		WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND coalesce(t.due, 9223372036854775807) <= $4::bigint
 		AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))
 		RETURNING t.id, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`,
 		row{"default", []string{"order-17"}, "‹holder›", "‹due by›", "‹lapsed›", "‹until›"},
 		row{"order-17", due.UnixMilli(), 42, 1, 0, 7, "mail", []byte("to a"), nil}),
 	pgAsk(`WITH picked AS MATERIALIZED (
-		SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
+		SELECT a.*, r.place FROM unnest($2::text[], $3::bigint[], $4::text[], $6::text[], $7::bigint[], $8::boolean[], $9::text[])
 		AS a(id, token, holder, status, due, released, err) CROSS JOIN LATERAL (
-		SELECT t.id FROM "dueclaim_tasks" AS t
+		SELECT t.ctid AS place FROM "dueclaim_tasks" AS t
 		WHERE t.queue = $1::text AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running' FOR NO KEY UPDATE SKIP LOCKED) AS r)
 		UPDATE "dueclaim_tasks" AS t SET status = a.status, lease_until = 0, due = CASE a.status WHEN 'pending' THEN a.due END,
 		planned = CASE WHEN a.status = 'pending' AND NOT a.released THEN a.due ELSE t.planned END,
 		attempts = t.attempts - CASE WHEN a.released THEN 1 ELSE 0 END,
 		last_error = CASE WHEN a.status = 'dead' OR (a.status = 'pending' AND NOT a.released) THEN a.err ELSE t.last_error END,
 		finished_at = CASE WHEN a.status <> 'pending' THEN $5::bigint END FROM picked AS a
-		WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
+		WHERE t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.id = a.id AND t.token = a.token AND t.holder = a.holder AND t.status = 'running'
 		RETURNING t.id`,
 		row{"default", []string{"order-17"}, []int64{42}, []string{"‹holder›"}, "‹finished›", []string{"done"}, []int64{0}, []bool{false}, []string{""}},
 		row{"order-17"}),

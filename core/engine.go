@@ -64,7 +64,7 @@ type engine struct {
 	lookAt    time.Duration // on the monotonic clock: when watchDeadlines looks next
 	idxPause  time.Duration
 	overdue   []ID // to be claimed without the index
-	offered   bool // the index's last take came back full: it has more to offer
+	offered   bool // the index's last take came back full, so that it may have more, or it was not asked yet
 	idxFailed bool // the last take failed
 	stopping  bool // no more starts
 	refusals  map[ID]*refusal

@@ -14,8 +14,8 @@ import (
 // its default.
 type ProducerOptions struct {
 	// Timeout bounds one try of a call to the store; a call whose outcome is
-	// unknown is tried five times. Default 5 s. Calls to the index get a fifth
-	// of it.
+	// unknown is tried five times. Default 5 s. Calls to the index get a fifth of
+	// it, and so does a statement that calls share, before each goes on alone.
 	Timeout time.Duration
 	// Horizon is how far ahead tasks are put into the index; set it like the
 	// schedulers' Options.Horizon. Default: unbounded.

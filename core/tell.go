@@ -10,8 +10,10 @@ import (
 // alone for a second, so that callers don't all wait for one that is away.
 func (p *Producer) index(ctx context.Context, entries []Entry) error {
 	if p.opt.Horizon > 0 {
-		if now, err := p.now(ctx); err == nil {
-			entries = within(entries, now.Add(p.opt.Horizon))
+		// By the last reading of the store's clock, of a minute ago or so: a hint needs no
+		// newer one, for which a store that hangs would have to be waited for.
+		if p.clock.lag() < time.Hour {
+			entries = within(entries, p.clock.now().Add(p.opt.Horizon))
 		}
 	}
 	if len(entries) == 0 {

@@ -68,7 +68,8 @@ const commentPrefix = "dueclaim schema "
 // inspectSQL answers with one row whatever there is.
 const inspectSQL = `
 SELECT current_setting('server_encoding')::text, current_setting('server_version_num')::integer,
-       coalesce(obj_description(to_regclass($1::text)::oid, 'pg_class'), '')::text`
+       coalesce(obj_description(to_regclass($1::text)::oid, 'pg_class'), '')::text,
+       coalesce((SELECT c.relkind <> 'r' OR c.relhassubclass FROM pg_class AS c WHERE c.oid = to_regclass($1::text)), false)`
 
 // Migrate creates the table, its indexes and the view "<table>_view", which shows
 // times as times, or brings them up to date. It may be repeated and run by many
@@ -77,8 +78,8 @@ SELECT current_setting('server_encoding')::text, current_setting('server_version
 // read; a table that a newer release made is left as it is. A schema in the
 // table's name must exist.
 //
-// It fails when the database's encoding is not UTF8 or the server is older than
-// Postgres 13.
+// It fails when the database's encoding is not UTF8, the server is older than
+// Postgres 13, or the table is partitioned or inherited from.
 func (s *Store) Migrate(ctx context.Context) error {
 	r, err := s.runner(ctx)
 	if err != nil {
@@ -95,10 +96,13 @@ func (s *Store) Migrate(ctx context.Context) error {
 func (s *Store) inspect(ctx context.Context, r runner) (current bool, err error) {
 	var encoding, comment string
 	var server int
-	err = r.run(ctx, inspectSQL, []any{s.quoted()}, func(scan scanner) error { return scan(&encoding, &server, &comment) })
+	var parts bool
+	err = r.run(ctx, inspectSQL, []any{s.quoted()}, func(scan scanner) error { return scan(&encoding, &server, &comment, &parts) })
 	switch {
 	case err != nil:
 		return false, err
+	case parts:
+		return false, fmt.Errorf("%s is partitioned, has tables that inherit from it, or is no table; want a plain one, in which a row has one place (ctid) of its own", s.table)
 	case server < minServer:
 		return false, fmt.Errorf("the server is Postgres %d.%d; want 13 or newer", server/10000, server%10000)
 	case encoding != "UTF8":

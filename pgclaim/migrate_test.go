@@ -69,6 +69,20 @@ func TestMigrateRefusesADatabaseThatIsNotUTF8(t *testing.T) {
 	require.ErrorContains(t, err, "encoding is LATIN1; want UTF8")
 }
 
+func TestMigrateRefusesATableOfSeveralParts(t *testing.T) {
+	t.Attr("dueclaim.backend", native.backend())
+	s := native.open(t, testserver.Postgres(t), Options{})
+	require.NoError(t, s.Migrate(t.Context()))
+	s.exec(t, "CREATE TABLE parted (LIKE "+s.quoted()+" INCLUDING ALL) PARTITION BY LIST (queue)")
+	s.exec(t, "CREATE TABLE parent (LIKE "+s.quoted()+" INCLUDING ALL)")
+	s.exec(t, "CREATE TABLE child () INHERITS (parent)")
+	for _, name := range []string{"parted", "parent"} {
+		other := native.open(t, testserver.Postgres(t), Options{Table: name})
+		other.pool = s.pool
+		require.ErrorContains(t, other.Migrate(t.Context()), name+" is partitioned, has tables that inherit from it, or is no table; want a plain one", name)
+	}
+}
+
 func TestNamesThatAreNoNamesAreRefused(t *testing.T) {
 	t.Attr("dueclaim.backend", native.backend())
 	s := native.open(t, testserver.Postgres(t), Options{})

@@ -11,15 +11,17 @@ import "strings"
 //     index is no candidate at all. Only Waiting says "due IS NOT NULL".
 //   - Ids are looked up one by one in a LATERAL subquery that locks, which the
 //     planner can't turn into a join over the whole table.
-//   - The writing half finds its rows by ctid = ANY (ARRAY(SELECT …)), where they
-//     were locked, at a third less work than by the key. An array of unknown length
-//     counts as ten.
+//   - The writing half finds its rows by an array that is made of the locking half's,
+//     of unknown length to the planner, which takes it for ten. A claim, an extension
+//     and a settlement go by ctid, where the rows were locked: a third less work than
+//     by the key. A row has a ctid of its own in a plain table only, which Migrate
+//     sees to.
 //
 // The locking half sees each row's newest version and checks the whole condition on
-// it. The writing half sees what was committed when the statement began: a row that
-// changed in between, a matter of milliseconds, is left as a locked one is. In the
-// caller's transaction, which waits for locks, that would be no answer: there the
-// writing half goes by id, finds the newest version too and checks it again.
+// it. By ctid the writing half sees what was committed when the statement began: a row
+// that changed in between, a matter of milliseconds, is left as a locked one is. In
+// the caller's transaction, which waits for locks, that would be no answer: there the
+// writing half goes by id and finds the newest version too.
 type statements struct {
 	claim, seeClaims             string
 	extend                       string

@@ -52,6 +52,10 @@ func postgresBugs() []bug {
 			harm: "of two workers that claim at the same time both get the task",
 			file: "pgclaim/claim.go",
 			old: `
+  SELECT r.place FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
+    SELECT t.ctid AS place FROM {table} AS t
+     WHERE t.queue = $1::text AND t.id = a.id
+       AND {claimable}
        FOR NO KEY UPDATE SKIP LOCKED) AS r)
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
@@ -59,11 +63,15 @@ UPDATE {table} AS t
  WHERE {found} AND {claimable}
 `,
 			new: `
+  SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
+    SELECT t.id FROM {table} AS t
+     WHERE t.queue = $1::text AND t.id = a.id
+       AND {claimable}
        ) AS r)
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE {found}
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
 `,
 			by: []check{onPgx, longRacesOnPgx, brokenLineToPgx},
 		},
