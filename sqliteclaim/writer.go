@@ -155,11 +155,12 @@ func (w *writer) next() {
 }
 
 // take takes the first out of the queue, to be made together with others, if it is
-// about no more than so many items and isn't to be made alone.
+// about no more than so many items. None is there that is to be made alone: those lead
+// before any that came after them.
 func (w *writer) take(room int) *work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.queue[0].items > room || w.queue[0].alone {
+	if len(w.queue) == 0 || w.queue[0].items > room {
 		return nil
 	}
 	return w.pop()
