@@ -30,7 +30,7 @@ func TestNothingThatHappensToRedisLosesATask(t *testing.T) {
 		a := r.end(func() {
 			// The far tasks are in an index that was put right: soon, and after as many
 			// losses as there are in a long run up to half of a horizon sweep's time later.
-			soon := 10 * time.Second
+			soon := 2 * time.Second
 			if fleet.Stress() {
 				soon = time.Minute
 			}

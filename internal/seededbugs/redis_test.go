@@ -32,7 +32,7 @@ func redisBugs() []bug {
 			file: "redisindex/lua/generation.lua",
 			old:  `name = ARGV[1]`,
 			new:  `name = 'the one'`,
-			by:   []check{lossesOfRedis, spoiltRedis},
+			by:   []check{lossesOfRedis, scene("R17", ""), spoiltRedis},
 		},
 	}
 }

@@ -47,7 +47,7 @@ func (g *galera) changed() []int {
 func (g *galera) certifies(query string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.fails == 0 || !strings.HasPrefix(query, "UPDATE") {
+	if g.fails == 0 || !strings.Contains(query, "UPDATE ") {
 		return true
 	}
 	g.fails--
