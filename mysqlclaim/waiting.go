@@ -13,6 +13,9 @@ import (
 // statements: the rest of those due at that instant, and what is due later. One with
 // an OR reads all that are due at the instant again, for each page of them.
 func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	if err := ctx.Err(); err != nil { // there may be nothing to ask for
+		return nil, s.fail("waiting", err)
+	}
 	var out []core.Entry
 	for _, part := range spans(after, before) {
 		if len(out) >= limit {
