@@ -25,6 +25,7 @@ type granted struct {
 	until time.Time // as far as it was extended
 	// A Settle was accepted, and one as Done.
 	settled, done bool
+	maybe         bool // one had an unknown outcome
 	// The numbers of the events at which the Claim was answered, and at which a
 	// Settle was sent that was not refused: from then on somebody else may be
 	// next. 0: none.
@@ -111,7 +112,9 @@ func (s *ledgerStore) Settle(ctx context.Context, now time.Time, settlements []c
 		if x := s.l.of(st.Grant); x != nil && accepted(err, i) {
 			x.settled = true
 			x.done = x.done || st.Outcome == core.Done
-		} else if x != nil && refused(err, i) && !x.settled { // a repeat is refused once somebody else is next
+		} else if x != nil && !refused(err, i) {
+			x.maybe = true
+		} else if x != nil && !x.settled && !x.maybe { // a repeat is refused once somebody else is next
 			x.ended = 0
 		}
 		if accepted(err, i) && st.Grant.Token < newest[i] {
