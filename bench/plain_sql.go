@@ -48,6 +48,15 @@ func (p plainPostgres) claim(ctx context.Context, first, end int) error {
 		return err
 	}
 	defer rows.Close()
+	return readClaimed(rows, end-first)
+}
+
+// readClaimed reads what a claim gave, as a worker has to.
+func readClaimed(rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}, want int) error {
 	n := 0
 	for ; rows.Next(); n++ {
 		var id string
@@ -61,7 +70,7 @@ func (p plainPostgres) claim(ctx context.Context, first, end int) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return expectRows(n, end-first)
+	return expectRows(n, want)
 }
 
 func (p plainPostgres) finish(ctx context.Context, first, end int) error {
@@ -120,20 +129,7 @@ func (p plainMySQL) claim(ctx context.Context, first, end int) error {
 		return err
 	}
 	defer rows.Close()
-	n := 0
-	for ; rows.Next(); n++ {
-		var id string
-		var token int64
-		var attempt int
-		var payload []byte
-		if err := rows.Scan(&id, &token, &attempt, &payload); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return expectRows(n, end-first)
+	return readClaimed(rows, end-first)
 }
 
 func (p plainMySQL) finish(ctx context.Context, first, end int) error {

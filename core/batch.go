@@ -104,16 +104,19 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 	return NewBatchError(failed)
 }
 
+// Limits of what goes to a store in one call: a page of a long call, or short ones
+// that share a statement.
+const pageItems, pageBytes = 1000, 4 << 20
+
 // pageOf returns how many of items are one page, at least the first.
 func pageOf[T any](items []T, size func(T) int) int {
-	const most, mostBytes = 1000, 4 << 20
-	n := min(most, len(items))
+	n := min(pageItems, len(items))
 	if size == nil {
 		return n
 	}
 	bytes := size(items[0])
 	for i := 1; i < n; i++ {
-		if bytes += size(items[i]); bytes > mostBytes {
+		if bytes += size(items[i]); bytes > pageBytes {
 			return i
 		}
 	}

@@ -20,8 +20,6 @@ const (
 	gatherPatience = 100 * time.Millisecond
 	// A call with more has nothing to gain, and others would wait for it.
 	gatherTasks, gatherBytes = 100, 256 << 10
-	// A shared statement has no more, as a page (see pageOf).
-	flightTasks, flightBytes = 1000, 4 << 20
 )
 
 // gathering is where calls of Schedule wait for a statement to share.
@@ -206,7 +204,7 @@ func (g *gathering) launch() bool {
 	size := 0
 	var stay []*waiter
 	for i, w := range g.queue {
-		if len(f.items)+len(w.items) > flightTasks || size+w.bytes > flightBytes {
+		if len(f.items)+len(w.items) > pageItems || size+w.bytes > pageBytes {
 			stay = append(stay, g.queue[i:]...)
 			break
 		}

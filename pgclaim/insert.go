@@ -11,9 +11,7 @@ import (
 // insertSQL stores what has no row, and locks none that is there.
 const insertSQL = `
 INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
-SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
-  FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
-       AS a(id, due, max_attempts, kind, payload, meta)
+{given}
 ON CONFLICT (queue, id) DO NOTHING
 RETURNING t.id`
 
@@ -24,9 +22,7 @@ RETURNING t.id`
 // same: it sees rows that came after the snapshot.
 const insertAgainSQL = `
 INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
-SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
-  FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
-       AS a(id, due, max_attempts, kind, payload, meta)
+{given}
  WHERE (SELECT {live} OR t.call_id = $3::text FROM {table} AS t WHERE t.queue = $1::text AND t.id = a.id) IS NOT TRUE
 ON CONFLICT (queue, id) DO UPDATE
    SET status = 'pending', due = excluded.due, planned = excluded.planned,

@@ -47,6 +47,9 @@ func newStatements(table string) statements {
        AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))`,
 		"{granted}", `t.token = a.token AND t.holder = a.holder AND t.status = 'running'`,
 		"{live}", `t.status IN ('pending', 'running')`,
+		"{given}", `SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
+  FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
+       AS a(id, due, max_attempts, kind, payload, meta)`,
 	).Replace
 	waits := strings.NewReplacer(" SKIP LOCKED", "", byPlace, byID).Replace
 	return statements{
