@@ -72,6 +72,7 @@ type engine struct {
 	rests     map[ID]time.Time // store time: back-offs that the store can't date
 
 	ready readyJobs
+	alarm *alarm
 
 	whole wholeSweeps // nearSweep's own
 
@@ -102,7 +103,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
-		rests: make(map[ID]time.Time),
+		rests: make(map[ID]time.Time), alarm: newAlarm(),
 	}
 	e.settles.init()
 	e.call = repeater{

@@ -63,14 +63,14 @@ func (e *engine) soonestDue(j *Job) time.Time {
 // far off again: it would hold a slot all the while.
 func (e *engine) waitDue(j *Job) bool {
 	for {
-		d := e.clock.until(j.Task.Due) // asked again after each sleep: the clock may have been read meanwhile
+		d := e.clock.until(j.Task.Due) // asked again after each wait: the clock may have been read meanwhile
 		if d <= 0 {
 			return true
 		}
 		if d > e.opt.Ahead+e.margin() {
 			return false
 		}
-		if !sleep(j.ctx, e.stop, d) {
+		if !e.alarm.wait(j.ctx, e.stop, j.Task.Due, d) {
 			return false
 		}
 	}

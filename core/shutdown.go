@@ -35,6 +35,7 @@ func (e *engine) run(ctx context.Context) error {
 	if !e.firstReading(ctx) {
 		return nil
 	}
+	defer e.alarm.close()
 	alive, die := context.WithCancel(e.base) // outlives ctx: heartbeats and results
 	defer die()
 	results, allReturned := context.WithCancel(e.base)
@@ -170,6 +171,7 @@ func (e *engine) tick(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	defer e.alarm.close()
 	alive, die := context.WithCancel(e.base)
 	var back sync.WaitGroup
 	for _, part := range []func(context.Context){e.keepLeases, e.watchDeadlines} {
