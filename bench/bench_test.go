@@ -135,8 +135,18 @@ func TestEachSystemCanBeAsked(t *testing.T) {
 		assert.NotEmpty(t, s.settings, s.name)
 		assert.NotEmpty(t, s.keeps, s.name)
 	}
-	for _, name := range []string{redisPostgres, redisMariaDB, redisMySQL, heapSQLite, heapMemory, riverBest, riverPlain, asynqBest, asynqPlain} {
+	for _, name := range []string{redisPostgres, redisMariaDB, redisMySQL, heapSQLite, heapMemory, heapMemoryRaw, riverBest, riverPlain, asynqBest, asynqPlain} {
 		assert.True(t, seen[name], name)
+	}
+}
+
+func TestNumberInAPayload(t *testing.T) {
+	n, err := numberIn(newTask(1234567, time.Now()).payload())
+	require.NoError(t, err)
+	assert.Equal(t, 1234567, n)
+	for _, bad := range []string{"", "{}", `{"n":}`, `{"m":1}`} {
+		_, err := numberIn([]byte(bad))
+		assert.Error(t, err, bad)
 	}
 }
 

@@ -52,11 +52,23 @@ func (q *dueclaimQueue) prepare(ctx context.Context) error {
 }
 
 func (q *dueclaimQueue) work(ctx context.Context, started, finished func(n int)) (func() error, error) {
-	var mux core.Mux
-	core.Handle(&mux, "bench", func(_ context.Context, _ *core.Job, t task) error {
-		started(t.N)
-		return nil
-	})
+	var handler core.Handler
+	if q.o.raw {
+		handler = core.HandlerFunc(func(_ context.Context, j *core.Job) error {
+			n, err := numberIn(j.Task.Payload)
+			if err == nil {
+				started(n)
+			}
+			return err
+		})
+	} else {
+		mux := new(core.Mux)
+		core.Handle(mux, "bench", func(_ context.Context, _ *core.Job, t task) error {
+			started(t.N)
+			return nil
+		})
+		handler = mux
+	}
 	opt := core.Options{
 		Slots: slots, Ahead: q.o.ahead,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -77,7 +89,7 @@ func (q *dueclaimQueue) work(ctx context.Context, started, finished func(n int))
 	var all sync.WaitGroup
 	join := func() error { stop(); all.Wait(); return errors.Join(errs...) }
 	for i := range n {
-		s, err := core.New(q.index, q.store, &mux, opt)
+		s, err := core.New(q.index, q.store, handler, opt)
 		if err != nil {
 			return nil, errors.Join(err, join())
 		}

@@ -28,6 +28,7 @@ const (
 	redisMySQL    = "dueclaim redis+mysql"
 	heapSQLite    = "dueclaim heap+sqlite"
 	heapMemory    = "dueclaim heap+memory"
+	heapMemoryRaw = "dueclaim heap+memory, raw payload"
 )
 
 // parts are an index and a store for a dueclaim queue.
@@ -68,12 +69,15 @@ func dueclaimSystems() []system {
 				return newDueclaim(p, o)
 			}}
 	}
+	raw := pair(heapMemoryRaw, 6, onMemory)
+	raw.raw = true
+	raw.settings = "Slots 2000; its handler finds the task's number in the payload's bytes, without decoding them"
 	return []system{
 		pair(redisPostgres, 1, onPostgres, server.Redis, server.Postgres),
 		pair(redisMariaDB, 1, onMySQL(server.MariaDB), server.Redis, server.MariaDB),
 		pair(redisMySQL, 0.5, onMySQL(server.MySQL), server.Redis, server.MySQL),
 		pair(heapSQLite, 0.6, onSQLite),
-		pair(heapMemory, 6, onMemory),
+		pair(heapMemory, 6, onMemory), raw,
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -30,6 +32,20 @@ func (t task) payload() []byte {
 		panic(err) // a struct of an int and a string
 	}
 	return b
+}
+
+// numberIn finds a task's number in a payload.
+func numberIn(payload []byte) (int, error) {
+	digits, found := bytes.CutPrefix(payload, []byte(`{"n":`))
+	n, end := 0, 0
+	for end < len(digits) && '0' <= digits[end] && digits[end] <= '9' {
+		n = 10*n + int(digits[end]-'0')
+		end++
+	}
+	if !found || end == 0 {
+		return 0, fmt.Errorf("no number in the payload %q", payload)
+	}
+	return n, nil
 }
 
 // queue is a system under test, set up afresh for one run.
@@ -62,6 +78,7 @@ type system struct {
 	keeps   []bool        // which of kept (true) and deleted finished tasks it can do
 	ahead   time.Duration // options.ahead
 	oneOnly bool          // it has no call for many tasks
+	raw     bool          // options.raw; it differs from another system in the handler only
 }
 
 // start opens a queue of the system.
@@ -69,6 +86,7 @@ func (s system) start(ctx context.Context, m *machine, o options) (queue, error)
 	if s.ahead != 0 {
 		o.ahead = s.ahead
 	}
+	o.raw = s.raw
 	return s.open(ctx, m, o)
 }
 
@@ -86,4 +104,5 @@ type options struct {
 	workers int                        // schedulers on the same queue; 0: one
 	ahead   time.Duration              // dueclaim's Options.Ahead; 0: the default, negative: none
 	claimed func(granted, refused int) // dueclaim: told of each batch that was claimed
+	raw     bool                       // dueclaim: the handler reads payloads as bytes
 }

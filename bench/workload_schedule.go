@@ -30,7 +30,7 @@ func scheduleWorkload() workload {
 				for _, s := range r.turns(systems()) {
 					n := r.size.batches
 					switch {
-					case s.plain, c.batch > 1 && s.oneOnly:
+					case s.plain, s.raw, c.batch > 1 && s.oneOnly:
 						continue // the settings are the workers'; asynq has no such call
 					case c.batch == 1 && (s.name == riverBest || s.name == redisMySQL):
 						n = r.size.single / 4

@@ -11,7 +11,7 @@ import (
 // dealt with.
 func (e *engine) claim(b takenBatch) error {
 	defer e.claimEnded()
-	b.ids = e.hold(b)
+	b.ids, b.jobs = e.hold(b)
 	if len(b.ids) == 0 {
 		return nil
 	}
@@ -26,12 +26,13 @@ func (e *engine) claim(b takenBatch) error {
 	return nil
 }
 
-// hold marks ids as in hand and returns those that weren't before. An id that
+// hold marks ids as in hand and returns those that weren't before, and jobs for
+// them. An id that
 // this process has in hand already is not claimed again; its job notes where
 // the index has it now.
-func (e *engine) hold(b takenBatch) []ID {
+func (e *engine) hold(b takenBatch) ([]ID, []*Job) {
+	kept, jobs := b.ids[:0], make([]*Job, 0, len(b.ids))
 	e.mu.Lock()
-	kept := b.ids[:0]
 	for _, id := range b.ids {
 		if j, ok := e.hand[id]; ok {
 			if !b.direct() {
@@ -39,13 +40,14 @@ func (e *engine) hold(b takenBatch) []ID {
 			}
 			continue
 		}
-		e.hand[id] = &Job{Grant: Grant{ID: id}, clock: e.clock, state: claiming, standing: b.standing}
-		kept = append(kept, id)
+		j := &Job{Grant: Grant{ID: id}, clock: e.clock, state: claiming, standing: b.standing}
+		e.hand[id] = j
+		kept, jobs = append(kept, id), append(jobs, j)
 	}
 	n := len(b.ids) - len(kept)
 	e.mu.Unlock()
 	e.free(n)
-	return kept
+	return kept, jobs
 }
 
 // askStore calls Claim, again while the outcome is unknown: the same Holder
@@ -96,18 +98,18 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 		}
 		return t
 	}
-	var granted []*Job
+	granted := make([]*Job, 0, len(claimed))
 	var moves []Move
 	var gone, held []Entry
 	var refused []refusedID
 	superseded := false
 	e.mu.Lock()
-	for _, c := range claimed {
+	for i := range claimed {
+		c, j := &claimed[i], b.jobs[i]
 		var to time.Time
 		switch c.Verdict {
 		case Granted:
 			stats.Granted++
-			j := e.hand[c.ID]
 			e.fill(j, c, b)
 			granted = append(granted, j)
 			if old := e.abandoned[c.ID]; old != nil {
@@ -161,7 +163,7 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 }
 
 // fill makes a job of a grant. The caller holds the lock.
-func (e *engine) fill(j *Job, c Claimed, b takenBatch) {
+func (e *engine) fill(j *Job, c *Claimed, b takenBatch) {
 	j.Task, j.Grant, j.Attempt, j.Crashes = c.Task, c.Grant, c.Attempt, c.Crashes
 	if j.uncounted = c.Attempt == 0; j.uncounted {
 		j.Attempt = 1 + e.failures.get(c.ID) + c.Crashes

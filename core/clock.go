@@ -49,10 +49,13 @@ func fixedClock(now time.Time) *clock {
 }
 
 // now returns the store's time.
-func (c *clock) now() time.Time {
+func (c *clock) now() time.Time { return c.at(c.mono()) }
+
+// at returns the store's time at an instant of the monotonic clock.
+func (c *clock) at(mono time.Duration) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.cur.then(c.mono())
+	return c.cur.then(mono)
 }
 
 // lease returns the store's time for a lease that is asked for now, and how much of

@@ -95,6 +95,7 @@ func (e *engine) noteTake(full bool, err error, next time.Time) {
 // takenBatch is a set of ids to be claimed under one lease.
 type takenBatch struct {
 	ids      []ID
+	jobs     []*Job // of the ids, once they are held
 	lease    Lease
 	standing time.Time     // where the index has them now; zero: they didn't come from it
 	deadline time.Duration // monotonic: when its handlers are cancelled

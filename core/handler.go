@@ -63,13 +63,15 @@ type Job struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	state      jobState
-	leaseUntil time.Time // store time
-	standing   time.Time // where the index has the task, as far as is known
-	settling   time.Time // process time since when a settlement is tried
+	leaseUntil time.Time     // store time
+	standing   time.Time     // where the index has the task, as far as is known
+	settling   time.Duration // on the monotonic clock, since when a settlement is tried
 	lost       bool
 	uncounted  bool // the store doesn't count attempts
 	superseded bool // abandoned, and this process has a newer grant of the id
 	saidLost   bool // the handler returned ErrLeaseLost; set before it is settled
+
+	end settlement // once its handler has returned; the settlers' own
 }
 
 type jobState uint8

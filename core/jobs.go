@@ -17,7 +17,8 @@ var (
 
 // work is a granted task's goroutine: wait for the due time, run, settle.
 func (e *engine) work(j *Job) {
-	if !e.waitDue(j) || !e.begin(j) {
+	began, ok := e.begin(j)
+	if !ok {
 		j.cancel(nil)
 		e.settle(j, Settlement{Outcome: Released, Due: CeilMilli(e.soonestDue(j))}, 1)
 		return
@@ -30,12 +31,14 @@ func (e *engine) work(j *Job) {
 	}
 	e.started.Add(1)
 	e.obs.started(j, j.lateness)
-	e.handle(j)
+	e.handle(j, began)
 }
 
 // handled ends a job by what its handler returned.
-func (e *engine) handled(j *Job, err error, took time.Duration) {
-	e.obs.returned(j, took, err)
+func (e *engine) handled(j *Job, began time.Duration, err error) {
+	if e.obs.Returned != nil {
+		e.obs.Returned(j, e.clock.mono()-began, err)
+	}
 	var cause error
 	if err != nil {
 		cause = context.Cause(j.ctx)
@@ -76,25 +79,29 @@ func (e *engine) waitDue(j *Job) bool {
 	}
 }
 
-// begin marks a job as running, unless the scheduler stops or the lease is over
-// or nearly so, as after a long pause of the process.
-func (e *engine) begin(j *Job) bool {
+// begin waits for the due time and marks a job as running, unless the scheduler
+// stops or the lease is over or nearly so, as after a long pause of the process. now
+// is the monotonic time.
+func (e *engine) begin(j *Job) (now time.Duration, ok bool) {
+	if !e.waitDue(j) {
+		return 0, false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stopping || j.lost || e.clock.mono() >= time.Duration(j.deadline.Load()) {
-		return false
+	now = e.clock.mono()
+	if e.stopping || j.lost || now >= time.Duration(j.deadline.Load()) {
+		return now, false
 	}
-	j.lateness = max(0, e.clock.now().Sub(j.Task.Due))
+	j.lateness = max(0, e.clock.at(now).Sub(j.Task.Due))
 	j.state = running
-	return true
+	return now, true
 }
 
 // handle calls the handler and ends the job. A panic becomes an error, also one
 // of the returned error's own method (a nil pointer as an error); so does a
 // runtime.Goexit. Nothing stops a Goexit: what is to be done after the handler is
 // done while the goroutine unwinds.
-func (e *engine) handle(j *Job) {
-	began := e.clock.mono()
+func (e *engine) handle(j *Job, began time.Duration) {
 	var err error
 	returned := false
 	defer func() {
@@ -105,7 +112,7 @@ func (e *engine) handle(j *Job) {
 			}
 			err = &panicError{value: value, stack: debug.Stack()}
 		}
-		e.handled(j, err, e.clock.mono()-began)
+		e.handled(j, began, err)
 	}()
 	err = e.handler.Handle(j.ctx, j)
 	if err != nil { // a panic of the error's own methods is caught here

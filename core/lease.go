@@ -127,7 +127,7 @@ func (e *engine) leased(young time.Time) []*Job {
 	for id, j := range e.hand {
 		switch {
 		case j.state == claiming || j.lost:
-		case j.state == settling && time.Since(j.settling) > e.opt.Lease:
+		case j.state == settling && e.clock.mono()-j.settling > e.opt.Lease:
 			j.state = abandoned
 			delete(e.hand, id)
 			e.abandoned[id] = j

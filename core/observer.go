@@ -64,12 +64,6 @@ func (o *Observer) started(j *Job, lateness time.Duration) {
 	}
 }
 
-func (o *Observer) returned(j *Job, took time.Duration, err error) {
-	if o.Returned != nil {
-		o.Returned(j, took, err)
-	}
-}
-
 func (o *Observer) settled(s Settlement, err error) {
 	if o.Settled != nil {
 		o.Settled(s, err)

@@ -14,6 +14,11 @@ import (
 // costs the tasks that returned in this time another run.
 const settleLinger = 20 * time.Millisecond
 
+const (
+	fewSettled    = 50       // fewer wait for company
+	enoughSettled = maxBatch // and no longer, when they are so many
+)
+
 // A result that was not recorded is set aside for a growing time of its own, so
 // that others go on: from settlePause up to settleMost, or settleBusyMost where
 // only its row was locked.
@@ -23,7 +28,7 @@ const (
 	settleMost     = 5 * time.Second
 )
 
-// settlement is a job's end on its way to the claim store.
+// settlement is a job's end on its way to the claim store, a part of the job.
 type settlement struct {
 	job   *Job
 	s     Settlement
@@ -34,19 +39,20 @@ type settlement struct {
 // settleQueue gathers settlements while a batch is in flight.
 type settleQueue struct {
 	mu       sync.Mutex
-	list     []settlement
-	aside    []settlement // to be tried again when their time has come
+	list     []*settlement
+	aside    []*settlement // to be tried again when their time has come
 	inFlight int
 	err      error // why the last batch was not accepted whole
 	limit    int   // size of a batch; falls while batches fail, to isolate one that can't be settled
 	down     backoff
 	more     chan struct{} // poked when one is added
+	enough   chan struct{} // poked when a batch is worth its statement
 }
 
 func (q *settleQueue) init() {
 	q.limit = maxBatch
 	q.down = backoff{least: settlePause, most: time.Second}
-	q.more = make(chan struct{}, 1)
+	q.more, q.enough = make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 // len counts what is not accepted or refused yet.
@@ -56,23 +62,27 @@ func (q *settleQueue) len() int {
 	return len(q.list) + len(q.aside) + q.inFlight
 }
 
-func (q *settleQueue) push(items ...settlement) {
+func (q *settleQueue) push(items ...*settlement) {
 	q.mu.Lock()
 	q.list = append(q.list, items...)
+	enough := len(q.list) >= enoughSettled
 	q.mu.Unlock()
 	poke(q.more)
+	if enough {
+		poke(q.enough)
+	}
 }
 
 // pop takes the next batch, in flight from now on: new ones first, then those that
 // were set aside for long enough. For an empty one, wait is when to look again, if
 // nothing is added before.
-func (q *settleQueue) pop(now time.Duration) (batch []settlement, wait time.Duration) {
+func (q *settleQueue) pop(now time.Duration) (batch []*settlement, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.list), q.limit)
 	batch, q.list = q.list[:n:n], q.list[n:]
 	wait = time.Hour
-	q.aside = slices.DeleteFunc(q.aside, func(item settlement) bool {
+	q.aside = slices.DeleteFunc(q.aside, func(item *settlement) bool {
 		ready := item.after <= now && len(batch) < q.limit
 		if ready {
 			batch = append(batch, item)
@@ -87,7 +97,7 @@ func (q *settleQueue) pop(now time.Duration) (batch []settlement, wait time.Dura
 
 // landed ends a batch of n with the store's answer err; again are those that have
 // to be tried again. It returns how long to pause before the next.
-func (q *settleQueue) landed(n int, again []settlement, err error) time.Duration {
+func (q *settleQueue) landed(n int, again []*settlement, err error) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inFlight -= n
@@ -118,11 +128,13 @@ func (q *settleQueue) unsettled() error {
 // settle hands a job's end to the settlers, and gives back the slots that it had.
 func (e *engine) settle(j *Job, s Settlement, slots int) {
 	s.Grant = j.Grant
+	now := e.clock.mono()
 	e.mu.Lock()
-	j.state, j.settling = settling, time.Now()
+	j.state, j.settling = settling, now
 	e.used -= slots
 	e.mu.Unlock()
-	e.settles.push(settlement{job: j, s: s})
+	j.end = settlement{job: j, s: s}
+	e.settles.push(&j.end)
 	if slots > 0 {
 		poke(e.room)
 	}
@@ -131,7 +143,8 @@ func (e *engine) settle(j *Job, s Settlement, slots int) {
 // settledByHandler tidies up after a handler that settled its task itself.
 func (e *engine) settledByHandler(j *Job) {
 	e.obs.settled(j.Done(), nil)
-	e.tidy([]settlement{{job: j, s: j.Done()}})
+	j.end = settlement{job: j, s: j.Done()}
+	e.tidy([]*settlement{&j.end})
 }
 
 // settleLoop sends batches until ctx is done and nothing is left, or hard is
@@ -170,17 +183,24 @@ func (e *engine) awaitMore(ctx, hard context.Context, d time.Duration) {
 
 // linger waits a moment for company when little is queued.
 func (e *engine) linger(ctx context.Context) {
-	e.settles.mu.Lock()
-	n := len(e.settles.list)
-	e.settles.mu.Unlock()
-	if n > 0 && n < 50 {
-		await(ctx, nil, settleLinger)
+	q := &e.settles
+	q.mu.Lock()
+	n := len(q.list)
+	if n < enoughSettled {
+		select {
+		case <-q.enough: // what was enough is gone
+		default:
+		}
+	}
+	q.mu.Unlock()
+	if n > 0 && n < fewSettled {
+		await(ctx, q.enough, settleLinger)
 	}
 }
 
 // sendSettlements settles a batch and returns how long to pause: longer after
 // each failure in a row. What has an unknown outcome goes back into the queue.
-func (e *engine) sendSettlements(batch []settlement) time.Duration {
+func (e *engine) sendSettlements(batch []*settlement) time.Duration {
 	list := make([]Settlement, len(batch))
 	for i, item := range batch {
 		list[i] = item.s
@@ -189,7 +209,7 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 	err := e.call.once(e.base, func(ctx context.Context) error { return e.store.Settle(ctx, now, list) })
 	e.health.store("settle", err)
 	items := itemErrors(err)
-	var ended, again []settlement
+	var ended, again []*settlement
 	for i, item := range batch {
 		itemErr := items[i]
 		if items == nil {
@@ -229,7 +249,7 @@ func (e *engine) sendSettlements(batch []settlement) time.Duration {
 
 // unfinished settles a job again, as the failure that it is: its handler returned
 // nil and the row stands as it was.
-func (e *engine) unfinished(item settlement, err error) {
+func (e *engine) unfinished(item *settlement, err error) {
 	e.log.Warn("dueclaim: a handler returned nil without having done its step; the attempt failed",
 		"id", string(item.s.Grant.ID), "token", item.s.Grant.Token, "err", err)
 	e.obs.settled(item.s, err)
@@ -247,8 +267,8 @@ func (e *engine) superseded(j *Job) bool {
 // dropSuperseded takes such results out of the queue. They must not pile up where
 // the store never answers about an id, as claims wait while many are queued.
 func (e *engine) dropSuperseded() {
-	var out []settlement
-	doomed := func(item settlement) bool {
+	var out []*settlement
+	doomed := func(item *settlement) bool {
 		drop := e.superseded(item.job)
 		if drop {
 			out = append(out, item)
@@ -266,7 +286,7 @@ func (e *engine) dropSuperseded() {
 
 // refusedSettlement lets go of a task that is no longer this process's. Its index
 // entry is the newest holder's business.
-func (e *engine) refusedSettlement(item settlement, err error) {
+func (e *engine) refusedSettlement(item *settlement, err error) {
 	level := slog.LevelWarn
 	if item.job.saidLost { // the handler knew: its own SettleTx was refused
 		level = slog.LevelDebug
@@ -279,7 +299,7 @@ func (e *engine) refusedSettlement(item settlement, err error) {
 
 // tidy lets go of settled jobs and puts the index right: what is done leaves it,
 // what is due again moves there.
-func (e *engine) tidy(ended []settlement) {
+func (e *engine) tidy(ended []*settlement) {
 	if len(ended) == 0 {
 		return
 	}
