@@ -82,3 +82,69 @@ func TestUnderAConstantBacklogWhatTheIndexLacksStillRuns(t *testing.T) {
 		assert.Greater(t, fresh.Load(), int64(10_000), "there was a backlog all the while")
 	})
 }
+
+// Processes that start together on a backlog would each read all of it, while the
+// others take it.
+func TestTheFirstReadingWaitsForABacklogButNotForAnEmptyIndex(t *testing.T) {
+	for name, lost := range map[string]bool{"backlog": false, "empty index": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 20_000
+				p := newParts(t)
+				store := &hookedStore{Store: p.store}
+				var tasks []core.Task
+				for i := range n {
+					tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
+				}
+				require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+				idx := p.idx
+				if lost {
+					idx = heapindex.New()
+				}
+				var ran atomic.Int64
+				stop := running(t, newScheduler(t, idx, store, core.HandlerFunc(func(context.Context, *core.Job) error {
+					ran.Add(1)
+					time.Sleep(400 * time.Millisecond)
+					return nil
+				}), core.Options{Slots: 2000}))
+				time.Sleep(1900 * time.Millisecond)
+				if lost {
+					assert.GreaterOrEqual(t, store.count("waiting"), n/1000, "pages, from the start on")
+				} else {
+					assert.LessOrEqual(t, store.count("waiting"), 3, "pages, those of near sweeps")
+				}
+				time.Sleep(18 * time.Second)
+				assert.GreaterOrEqual(t, store.count("waiting"), n/2000, "a backlog doesn't put it off for good")
+				assert.EqualValues(t, n, ran.Load())
+				require.NoError(t, stop())
+			})
+		})
+	}
+}
+
+// Overdue rows whose entries another process has taken are on their way to a claim,
+// unless it died before that.
+func TestWhatAnotherProcessHasTakenIsClaimedOnlyIfItStaysUnclaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		p := newParts(t)
+		var tasks []core.Task
+		for i := range n {
+			tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
+		}
+		require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+		time.Sleep(10 * time.Second)
+		taken, _, err := p.idx.Take(t.Context(), time.Now(), core.CeilMilli(time.Now().Add(time.Hour)), n)
+		require.NoError(t, err)
+		require.Len(t, taken, n)
+
+		store, r := &hookedStore{Store: p.store}, &recorder{}
+		stop := running(t, newScheduler(t, p.idx, store, r, core.Options{}))
+		time.Sleep(900 * time.Millisecond)
+		assert.Zero(t, store.count("claim"))
+		time.Sleep(1200 * time.Millisecond)
+		ids, runs := r.total()
+		assert.Equal(t, [2]int{n, n}, [2]int{ids, runs})
+		require.NoError(t, stop())
+	})
+}

@@ -74,7 +74,8 @@ type engine struct {
 	ready readyJobs
 	alarm *alarm
 
-	whole wholeSweeps // nearSweep's own
+	whole wholeSweeps          // nearSweep's own
+	seen  map[ID]time.Duration // nearSweep's own: overdue rows, and since when on the monotonic clock
 
 	settles settleQueue
 	jobs    sync.WaitGroup // handlers

@@ -37,9 +37,10 @@ func (e *engine) nearSweep(ctx context.Context) {
 // sweepNear reads a page, or more where most of it is rows that are to be left
 // alone (refused ones must not hide those behind them), and adds to the index
 // what is due soon, and what is overdue unless the index has a backlog to offer
-// anyhow. Where it has nothing more to offer, what is overdue for longer is left
+// anyhow. Where it has nothing more to offer, what stays overdue for longer is left
 // to be claimed directly. busy: the index fails and there is more to claim, so
-// that the next sweep should come soon.
+// that the next sweep should come soon. For a Tick, inFlight is 0: nobody else's
+// claims are waited for.
 func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
 	if e.undated {
 		return false, e.sweepUndated(ctx, inFlight)
@@ -50,6 +51,7 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	var rows []Entry
 	full := true
 	after, ended := e.sweepFrom(now)
+	whole := after.Due.IsZero()
 	defer func() { ended(busy) }()
 	for page := 0; full && page < sweepPages && len(rows) < sweepPage/2; page++ {
 		more, err := e.waiting(ctx, after, before, sweepPage)
@@ -72,22 +74,60 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 		direct = dueBy(rows, now)
 	case !offered:
 		direct = dueBy(rows, now.Add(-2*e.opt.Poll))
+		if inFlight > 0 {
+			direct = e.neglected(direct, whole)
+		}
 		if len(dueBy(rows, now.Add(-e.opt.Poll/2))) > 0 {
 			poke(e.rebuild) // the index should have offered these: it has lost entries
 		}
 	}
 	e.setOverdue(direct)
 	e.obs.swept(n, len(direct))
-	rows = rows[len(direct):] // a claimed row needs no entry, or gets one then
+	rows = without(rows, direct) // a claimed row needs no entry, or gets one then
 	switch {
-	case failed:
+	case failed || inFlight == 0:
+		e.addToIndex(rows)
 	case offered:
-		rows = notBetween(rows, time.Time{}, now)
+		e.addSwept(notBetween(rows, time.Time{}, now), inFlight, false)
 	default:
-		rows = notBetween(rows, now.Add(-inFlight), now)
+		e.addSwept(notBetween(rows, now.Add(-inFlight), now), inFlight, false)
 	}
-	e.addToIndex(rows)
 	return failed && full, nil
+}
+
+// neglected returns those of some overdue rows that an earlier near sweep has found
+// too: claims of other processes that were under way at that time have ended since.
+// whole: the sweep began at the start of time, so that these are all that there are.
+func (e *engine) neglected(overdue []ID, whole bool) []ID {
+	now := e.clock.mono()
+	var list []ID
+	seen := e.seen
+	if whole || seen == nil {
+		seen = make(map[ID]time.Duration, len(overdue))
+	}
+	for _, id := range overdue {
+		first, ok := e.seen[id]
+		if !ok {
+			first = now
+		}
+		seen[id] = first
+		if now-first >= e.opt.NearSweep/2 {
+			list = append(list, id)
+		}
+	}
+	e.seen = seen
+	return list
+}
+
+// without returns the rows but those of ids, which are in the rows' order.
+func without(rows []Entry, ids []ID) []Entry {
+	return slices.DeleteFunc(rows, func(row Entry) bool {
+		found := len(ids) > 0 && ids[0] == row.ID
+		if found {
+			ids = ids[1:]
+		}
+		return found
+	})
 }
 
 // Bounds of what near sweeps cost where the rows' beginnings are slow to read.
@@ -188,6 +228,7 @@ func (e *engine) horizonSweep(ctx context.Context) {
 	down := backoff{least: e.opt.NearSweep, most: max(10*time.Second, e.opt.NearSweep)}
 	storm := lossStorm{calm: min(e.opt.HorizonSweep, time.Minute), pause: backoff{least: least, most: min(most, time.Minute)}}
 	repair := false
+	e.backlogFirst(ctx)
 	for ctx.Err() == nil {
 		err := e.sweepHorizon(ctx, repair)
 		storm.read(e.clock.mono())
@@ -215,6 +256,27 @@ func (e *engine) horizonSweep(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		timer.Stop()
+	}
+}
+
+// backlogPause is by how much, at most, and by half of that at least, a process that
+// starts puts off its first reading where the index has a backlog to work off.
+const backlogPause = 4 * time.Second
+
+// backlogFirst waits for the first take, and for a while if it came back full: what a
+// reading could add would stand behind that backlog, and of processes that start
+// together each would read all of it while the others take it.
+func (e *engine) backlogFirst(ctx context.Context) {
+	asked := func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return !e.wakeAt.IsZero()
+	}
+	for !asked() && ctx.Err() == nil {
+		await(ctx, nil, 2*time.Millisecond)
+	}
+	if e.backlog() {
+		await(ctx, e.lost, jitter(backlogPause))
 	}
 }
 
