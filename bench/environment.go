@@ -13,14 +13,18 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
+// command is this call, as it is to be repeated.
+func command(args []string) string {
+	return strings.Join(append([]string{"go run ."}, args...), " ")
+}
+
 // newResults says where and with what the run takes place.
-func newResults(args []string) *figures.Results {
+func newResults() *figures.Results {
 	r := &figures.Results{
 		Machine: figures.Machine{
 			CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
 			Memory: memorySize(field("/proc/meminfo", "MemTotal")), System: runtime.GOOS + "/" + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease"),
 		},
-		Command: strings.Join(append([]string{"go run ."}, args...), " "),
 	}
 	for _, s := range systems() {
 		r.Systems = append(r.Systems, figures.System{Name: s.name, Settings: s.settings})

@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if *quick {
 		size = tiny()
 	}
-	s := &suite{machine: m, size: size, only: match, results: newResults(args)}
+	s := &suite{machine: m, size: size, only: match, command: command(args), results: newResults()}
 	if *write != "" {
 		s.into = *write
 	}

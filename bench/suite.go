@@ -42,6 +42,7 @@ type suite struct {
 	size    sizes
 	only    *regexp.Regexp
 	into    string // the folder of the report; "": none is written
+	command string // that was called
 	results *figures.Results
 	began   time.Time
 }
@@ -150,7 +151,7 @@ func (s *suite) measure(ctx context.Context, w workload) error {
 			}
 		}
 	}
-	s.results.Workloads = append(s.results.Workloads, figures.Run{Name: w.name, Date: began.UTC().Format(time.DateOnly),
+	s.results.Workloads = append(s.results.Workloads, figures.Run{Name: w.name, Command: s.command, Date: began.UTC().Format(time.DateOnly),
 		Rounds: rounds, Seconds: math.Round(time.Since(began).Seconds()), Sizes: w.sizes(s.size)})
 	return nil
 }

@@ -12,9 +12,8 @@ import (
 const running = "running "
 
 // contentionWorkload: several schedulers on the same queue, all in this process,
-// with pools of connections that they share. Each starts with a look at all that is
-// waiting, which shows in a drain; so dueclaim is measured as well with schedulers
-// that run already when the tasks become due.
+// with pools of connections that they share. dueclaim is measured as well with
+// schedulers that run already when the tasks become due, without what starting costs.
 func contentionWorkload() workload {
 	return workload{
 		name:   "contention",

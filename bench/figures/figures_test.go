@@ -43,7 +43,7 @@ func TestRoundKeepsFourDigits(t *testing.T) {
 }
 
 func TestResultsSurviveTheirFile(t *testing.T) {
-	r := &figures.Results{Command: "go run .", Workloads: []figures.Run{{Name: "drain", Rounds: 2}, {Name: "idle"}}}
+	r := &figures.Results{Workloads: []figures.Run{{Name: "drain", Command: "go run .", Rounds: 2}, {Name: "idle"}}}
 	r.Add("drain", "kept", "river", "rate", 12345.678)
 	r.Add("drain", "kept", "river", "rate", 11000)
 	r.Add("idle", "idle", "river", "cpu", 3)

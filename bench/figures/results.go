@@ -13,7 +13,6 @@ import (
 // Results is one run, or several that measured different workloads.
 type Results struct {
 	Machine   Machine   `json:"machine"`
-	Command   string    `json:"command"`
 	Programs  []Program `json:"programs"`
 	Systems   []System  `json:"systems"`
 	Missing   []string  `json:"missing"` // what could not be measured, and why
@@ -46,6 +45,7 @@ type System struct {
 // Run says how a workload was measured.
 type Run struct {
 	Name    string  `json:"name"`
+	Command string  `json:"command"`
 	Date    string  `json:"date"`
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"` // it took so long

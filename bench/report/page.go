@@ -28,8 +28,8 @@ const methods = `
 
 - Client, workers and all servers share the machine. CPU time is user and system time of
   the benchmark's process and of each server with its children.
-- A task has a payload of about 100 bytes of JSON, which each system's handler decodes. The
-  handler does nothing else. dueclaim's claims and results are fenced and its attempts
+- A task has a payload of about 100 bytes of JSON, which each system's handler decodes, but
+  for the one named "raw payload". The handler does nothing else. dueclaim's claims and results are fenced and its attempts
   counted; the peers do what they do by themselves.
 - Time runs from the start of the workers until all results are recorded: by dueclaim's
   observer and by River's subscription, as in River's own benchmark. asynq doesn't say when
@@ -84,7 +84,7 @@ var sections = []section{
 	{"lateness", "Lateness", "benchmarks-lateness.svg", "Start minus due time, of tasks that were scheduled before they were due. *Not ahead*: with a negative\nOptions.Ahead, which claims a task only once it is due. *Early*: how many started before they were due.\nThe herd is due 0.3 s into a second; asynq keeps due times in whole seconds. CPU time includes the scheduling. *Scheduling behind by*: how\nmuch later than meant a scheduling call returned, at most; what is less than the time ahead delays no task.", (*page).lateness},
 	{"schedule", "Schedule", "", "Tasks a second that are scheduled, with no worker running; each call returns when its tasks are stored:\non the disk by dueclaim and River, in Redis's memory by asynq, which has no call for several tasks.\nRiver's batches are InsertManyFast.", (*page).schedule},
 	{"growth", "Growth", "benchmarks-growth.svg", "What a due task costs while others, due in a day, a millisecond apart, are pending. For dueclaim: take, claim, settle and remove\nby its adapters, 500 a call, two at a time; for the peers: a drain. The rebuild is the time until a starting\nscheduler has filled an emptied index from the database, which it does in pages with pauses, while\nit works. Buffers of the databases: see the servers' settings.", (*page).growth},
-	{"contention", "Contention", "", "Several schedulers on the same queue, in one process. First a drain, as above: each scheduler starts with a\nreading of all that is waiting. Then with schedulers that run already as the tasks become due at one instant,\nfrom which on time is taken. Wasted: claims that the store didn't grant.", (*page).contention},
+	{"contention", "Contention", "", "Several schedulers on the same queue, in one process. First a drain, as above. Then with schedulers that run already as the tasks become due at one instant,\nfrom which on time is taken. Wasted: claims that the store didn't grant.", (*page).contention},
 	{"idle", "Idle", "", "Workers with nothing to do. Redis counts commands inside scripts too; Postgres's count is of transactions,\nthose of its own cleaning up included.", (*page).idle},
 	{"limits", "Limits", "", "The same steps by plain statements on a plain table (or a sorted set), 8 connections, and by dueclaim's adapters,\nwhich fence, tell reasons, and recognise repeats.", (*page).limits},
 }
@@ -105,7 +105,7 @@ func markdown(r *figures.Results) string {
 func (p *page) setting() {
 	m := p.Machine
 	fmt.Fprintf(p, "Machine: %s, %d cores, %s of memory, %s.\n", m.CPU, m.Cores, m.Memory, m.System)
-	fmt.Fprintf(p, "\nTo repeat it: `make bench` (about 35 minutes on two cores; `ARGS=-full` for 10 million pending tasks\ntoo, `ARGS='-run drain -rounds 5'` for a part). This page comes of `%s`.\n", p.Command)
+	fmt.Fprint(p, "\nTo repeat it: `make bench` (about 35 minutes on two cores; `ARGS=-full` for 10 million pending tasks\ntoo, `ARGS='-run drain -rounds 5'` for a part).\n")
 	var rows [][]string
 	for _, program := range p.Programs {
 		args := "–"
@@ -122,9 +122,9 @@ func (p *page) setting() {
 	textTable(&p.Builder, []string{"system", "settings"}, rows)
 	rows = nil
 	for _, w := range p.Workloads {
-		rows = append(rows, []string{w.Name, w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
+		rows = append(rows, []string{w.Name, "`" + escapeCell(w.Command) + "`", w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
 	}
-	textTable(&p.Builder, []string{"workload", "date", "rounds", "took", "sizes"}, rows)
+	textTable(&p.Builder, []string{"workload", "from the call, in bench/,", "date", "rounds", "took", "sizes"}, rows)
 	for _, missing := range p.Missing {
 		fmt.Fprintf(p, "\nNot measured: %s\n", escapeCell(missing))
 	}

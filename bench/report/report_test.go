@@ -20,7 +20,7 @@ import (
 // batches, asynq is early.
 func fixed() *figures.Results {
 	r := &figures.Results{
-		Machine: figures.Machine{CPU: "Test & <CPU>", Cores: 2, Memory: "1 GiB", System: "linux"}, Command: "go run . -run all",
+		Machine:   figures.Machine{CPU: "Test & <CPU>", Cores: 2, Memory: "1 GiB", System: "linux"},
 		Programs:  []figures.Program{{Name: "postgres", Version: "15.1", Args: "-c x=1"}},
 		Systems:   []figures.System{{Name: ours, Settings: "Slots 2000"}, {Name: "dueclaim redis+mariadb"}, {Name: "dueclaim heap+memory"}, {Name: river, Settings: "a|b"}, {Name: asynq}},
 		Missing:   []string{"mysql: not found"},
