@@ -75,15 +75,15 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	case !offered:
 		direct = dueBy(rows, now.Add(-2*e.opt.Poll))
 		if inFlight > 0 {
-			direct = e.neglected(direct, whole)
+			direct = e.neglected(dueBy(rows, now.Add(-inFlight)), len(direct), whole)
 		}
 		if len(dueBy(rows, now.Add(-e.opt.Poll/2))) > 0 {
 			poke(e.rebuild) // the index should have offered these: it has lost entries
 		}
 	}
-	e.setOverdue(direct)
 	e.obs.swept(n, len(direct))
 	rows = without(rows, direct) // a claimed row needs no entry, or gets one then
+	e.setOverdue(direct)         // which is dispatch's from here on
 	switch {
 	case failed || inFlight == 0:
 		e.addToIndex(rows)
@@ -95,23 +95,24 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	return failed && full, nil
 }
 
-// neglected returns those of some overdue rows that an earlier near sweep has found
-// too: claims of other processes that were under way at that time have ended since.
-// whole: the sweep began at the start of time, so that these are all that there are.
-func (e *engine) neglected(overdue []ID, whole bool) []ID {
+// neglected returns those of the first n of some overdue rows that an earlier near sweep
+// has found too: claims of other processes that were under way at that time have
+// ended since. whole: the sweep began at the start of time, so that these are all that
+// there are.
+func (e *engine) neglected(overdue []ID, n int, whole bool) []ID {
 	now := e.clock.mono()
 	var list []ID
 	seen := e.seen
 	if whole || seen == nil {
 		seen = make(map[ID]time.Duration, len(overdue))
 	}
-	for _, id := range overdue {
+	for i, id := range overdue {
 		first, ok := e.seen[id]
 		if !ok {
 			first = now
 		}
 		seen[id] = first
-		if now-first >= e.opt.NearSweep/2 {
+		if i < n && now-first >= e.opt.NearSweep/2 {
 			list = append(list, id)
 		}
 	}
