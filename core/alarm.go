@@ -8,20 +8,21 @@ import (
 )
 
 // alarm wakes the goroutines that wait for due times: all that wait for the same
-// one together, by one timer, which is as exact as the operating system has it.
+// one together.
 type alarm struct {
 	mu     sync.Mutex
 	at     map[int64]*instant // by due time
 	next   instants
-	timer  exactTimer // nil until somebody waits
+	timers []alarmTimer // all set alike, the first that goes off counts; nil until somebody waits
+	closed bool
 	joined sync.WaitGroup
 }
 
-// exactTimer is a timer that one goroutine waits for.
-type exactTimer interface {
-	// set makes it go off after d, at once where d is not above 0, and only then.
+// alarmTimer is a timer that one goroutine waits for.
+type alarmTimer interface {
+	// set makes it go off after d, at once where d is not above 0, and not before.
 	set(d time.Duration)
-	// wait returns when it goes off; false: it was closed.
+	// wait returns when it goes off; false: it was closed, or goes off no more.
 	wait() bool
 	close()
 }
@@ -48,11 +49,14 @@ func (a *alarm) wait(ctx context.Context, stop <-chan struct{}, due time.Time, d
 	}
 }
 
-// instant returns what is closed when due has come.
+// instant returns what is closed when due has come; after close, nil.
 func (a *alarm) instant(due time.Time, d time.Duration) <-chan struct{} {
 	key, when := due.UnixMilli(), time.Now().Add(d)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return nil
+	}
 	i, known := a.at[key]
 	switch {
 	case known && when.Add(time.Millisecond).Before(i.when): // the store's clock was found to be ahead
@@ -65,39 +69,52 @@ func (a *alarm) instant(due time.Time, d time.Duration) <-chan struct{} {
 		a.at[key] = i
 		heap.Push(&a.next, i)
 	}
-	if a.timer == nil {
-		a.timer = newExactTimer()
-		a.joined.Go(a.run)
+	if a.timers == nil {
+		a.timers = newAlarmTimers()
+		for _, t := range a.timers {
+			a.joined.Go(func() { a.run(t) })
+		}
 	}
 	if a.next[0] == i {
-		a.timer.set(d)
+		a.set()
 	}
 	return i.come
 }
 
-// run lets instants come.
-func (a *alarm) run() {
-	for a.timer.wait() {
-		a.mu.Lock()
-		now := time.Now()
-		for len(a.next) > 0 && !a.next[0].when.After(now) {
-			i := heap.Pop(&a.next).(*instant)
-			delete(a.at, i.due)
-			close(i.come)
-		}
-		if len(a.next) > 0 {
-			a.timer.set(a.next[0].when.Sub(now))
-		}
-		a.mu.Unlock()
+// set sets the timers for the next instant. The caller holds the lock.
+func (a *alarm) set() {
+	d := time.Until(a.next[0].when)
+	for _, t := range a.timers {
+		t.set(d)
 	}
 }
 
-// close ends the alarm's goroutine, when nobody waits any more.
+func (a *alarm) run(t alarmTimer) {
+	for t.wait() {
+		a.ring()
+	}
+}
+
+// ring wakes those whose instants have come.
+func (a *alarm) ring() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for now := time.Now(); len(a.next) > 0 && !a.next[0].when.After(now); {
+		i := heap.Pop(&a.next).(*instant)
+		delete(a.at, i.due)
+		close(i.come)
+	}
+	if len(a.next) > 0 {
+		a.set()
+	}
+}
+
+// close ends the alarm's goroutines, when nobody waits any more.
 func (a *alarm) close() {
 	a.mu.Lock()
-	a.next = nil // the timer is not to be set again: its file's number may be another's then
-	if a.timer != nil {
-		a.timer.close()
+	a.closed, a.next = true, nil
+	for _, t := range a.timers {
+		t.close()
 	}
 	a.mu.Unlock()
 	a.joined.Wait()
@@ -117,15 +134,15 @@ func (h *instants) Pop() any {
 	return i
 }
 
-// goTimer is an exactTimer by Go's timers. On Linux they may be a millisecond late,
-// as its runtime waits in whole ones (https://go.dev/issue/44343).
+// goTimer is one of Go's timers. On Linux, where nothing else is to be done, it may be
+// a millisecond late, as the runtime waits in whole ones (https://go.dev/issue/44343).
 type goTimer struct {
 	timer *time.Timer
 	stop  chan struct{}
 }
 
 func newGoTimer() *goTimer {
-	t := &goTimer{timer: time.NewTimer(0), stop: make(chan struct{})}
+	t := &goTimer{timer: time.NewTimer(time.Hour), stop: make(chan struct{})}
 	t.timer.Stop()
 	return t
 }

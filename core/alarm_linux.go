@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// timerFile is an exactTimer by the kernel: a file that can be read when it goes
-// off. The kernel tells the runtime so at once, and no thread is kept for it.
-// See timerfd_create(2).
+// timerFile is a timer of the kernel's: a file that can be read when it goes off. A
+// runtime that has nothing else to do hears of it at once, within a tenth of a
+// millisecond; one that has, only later. No thread is kept for it. See
+// timerfd_create(2).
 type timerFile struct {
 	fd   uintptr
 	file *os.File
@@ -17,20 +18,22 @@ type timerFile struct {
 
 const clockMonotonic = 1 // CLOCK_MONOTONIC
 
-// newExactTimer returns a timer that is exact to some tens of microseconds, or one
-// of Go's where the kernel gives none (too many open files), or where the process's
-// time is not the kernel's, as in a bubble of testing/synctest.
-func newExactTimer() exactTimer {
+// newAlarmTimers returns one of Go's timers, which is on time in a busy process, and
+// one of the kernel's, which is so in an idle one, unless there is none to be had
+// (too many open files), or the process's time is not the kernel's, as in a bubble
+// of testing/synctest.
+func newAlarmTimers() []alarmTimer {
+	timers := []alarmTimer{newGoTimer()}
 	began := time.Now()
 	if syscall.Nanosleep(&syscall.Timespec{Nsec: 1}, nil) != nil || time.Since(began) == 0 {
-		return newGoTimer()
+		return timers
 	}
 	// TFD_NONBLOCK and TFD_CLOEXEC are O_NONBLOCK and O_CLOEXEC.
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if errno != 0 {
-		return newGoTimer()
+		return timers
 	}
-	return &timerFile{fd: fd, file: os.NewFile(fd, "timer")}
+	return append(timers, &timerFile{fd: fd, file: os.NewFile(fd, "timer")})
 }
 
 // itimerspec is the kernel's struct.

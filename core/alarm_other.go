@@ -2,5 +2,5 @@
 
 package core
 
-// newExactTimer returns a timer of Go's: they are exact here.
-func newExactTimer() exactTimer { return newGoTimer() }
+// newAlarmTimers returns one of Go's timers: they wait in finer steps here.
+func newAlarmTimers() []alarmTimer { return []alarmTimer{newGoTimer()} }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,21 +12,35 @@ import (
 	"go.uber.org/goleak"
 )
 
-// exactTimers are the kinds of timers that there are here.
-func exactTimers() map[string]func() exactTimer {
-	return map[string]func() exactTimer{
-		"system": newExactTimer,
-		"go":     func() exactTimer { return newGoTimer() },
+// timers are those that an alarm may have: all, and each alone, as the others may be
+// late or go off no more.
+func timers() map[string]func() []alarmTimer {
+	kinds := map[string]func() []alarmTimer{"all": newAlarmTimers}
+	all := newAlarmTimers()
+	for i, timer := range all {
+		timer.close()
+		kinds[fmt.Sprintf("%T", timer)] = func() []alarmTimer {
+			set := newAlarmTimers()
+			for k, other := range set {
+				if k != i {
+					other.close()
+				}
+			}
+			return set[i : i+1]
+		}
 	}
+	return kinds
 }
 
 func TestAnAlarmWakesEachAtItsInstantAndNeverEarly(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	for name, open := range exactTimers() {
+	for name, open := range timers() {
 		t.Run(name, func(t *testing.T) {
 			a := newAlarm()
-			a.timer = open()
-			a.joined.Go(a.run)
+			a.timers = open()
+			for _, timer := range a.timers {
+				a.joined.Go(func() { a.run(timer) })
+			}
 			start := CeilMilli(time.Now())
 			var all sync.WaitGroup
 			for i := range 300 {
@@ -34,6 +49,7 @@ func TestAnAlarmWakesEachAtItsInstantAndNeverEarly(t *testing.T) {
 				all.Go(func() {
 					assert.True(t, a.wait(t.Context(), nil, due, time.Until(due)))
 					assert.False(t, time.Now().Before(due))
+					assert.Less(t, time.Since(due), 5*time.Second)
 				})
 			}
 			all.Wait()
@@ -86,4 +102,42 @@ func TestAnInstantThatTurnsOutToBeNearerComesSooner(t *testing.T) {
 		assert.Equal(t, time.Minute, time.Since(start))
 		a.close()
 	})
+}
+
+func TestThoseWhoWaitForOneInstantShareATimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, timer := newAlarm(), &countingTimer{goTimer: newGoTimer()}
+		a.timers = []alarmTimer{timer}
+		a.joined.Go(func() { a.run(timer) })
+		due := time.Now().Add(time.Minute)
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() { a.wait(t.Context(), nil, due, time.Until(due)) })
+		}
+		all.Wait()
+		assert.Equal(t, time.Duration(0), time.Since(due))
+		assert.Equal(t, 1, timer.sets)
+		a.close()
+	})
+}
+
+// countingTimer counts how often it is set.
+type countingTimer struct {
+	*goTimer
+	sets int // under the alarm's lock
+}
+
+func (c *countingTimer) set(d time.Duration) {
+	c.sets++
+	c.goTimer.set(d)
+}
+
+func TestAnAlarmThatWasClosedStartsNothing(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	a := newAlarm()
+	a.close()
+	stop := make(chan struct{})
+	close(stop)
+	assert.False(t, a.wait(t.Context(), stop, time.Now(), 0))
+	assert.Nil(t, a.timers)
 }

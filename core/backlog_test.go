@@ -123,10 +123,43 @@ func TestTheFirstReadingWaitsForABacklogButNotForAnEmptyIndex(t *testing.T) {
 }
 
 // Overdue rows whose entries another process has taken are on their way to a claim,
-// unless it died before that.
+// unless it died before that. However seldom the index is looked at, they don't wait
+// for the end of the lease.
 func TestWhatAnotherProcessHasTakenIsClaimedOnlyIfItStaysUnclaimed(t *testing.T) {
+	for _, poll := range []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Minute} {
+		t.Run(poll.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 100
+				p := newParts(t)
+				store, r := &hookedStore{Store: p.store}, &recorder{}
+				stop := running(t, newScheduler(t, p.idx, store, r, core.Options{Poll: poll, Ahead: -1}))
+				time.Sleep(10 * time.Second)
+				due := core.CeilMilli(time.Now().Add(10*time.Second + 300*time.Millisecond))
+				var tasks []core.Task
+				for i := range n {
+					tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: due})
+				}
+				require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+				time.Sleep(time.Until(due) - time.Millisecond)
+				taken, _, err := p.idx.Take(t.Context(), due, due.Add(time.Hour), n)
+				require.NoError(t, err)
+				require.Len(t, taken, n)
+				time.Sleep(901 * time.Millisecond)
+				assert.Zero(t, store.count("claim"), "a near sweep has seen them, overdue by up to 0.9 s")
+				time.Sleep(2500 * time.Millisecond)
+				ids, runs := r.total()
+				assert.Equal(t, [2]int{n, n}, [2]int{ids, runs})
+				require.NoError(t, stop())
+			})
+		})
+	}
+}
+
+// An index that takes what it is told and never offers it: each page of a sweep is
+// claimed directly, a moment after it was seen.
+func TestABacklogIsWorkedOffBesideAnIndexThatSwallowsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 100
+		const n = 5000
 		p := newParts(t)
 		var tasks []core.Task
 		for i := range n {
@@ -134,15 +167,10 @@ func TestWhatAnotherProcessHasTakenIsClaimedOnlyIfItStaysUnclaimed(t *testing.T)
 		}
 		require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
 		time.Sleep(10 * time.Second)
-		taken, _, err := p.idx.Take(t.Context(), time.Now(), core.CeilMilli(time.Now().Add(time.Hour)), n)
-		require.NoError(t, err)
-		require.Len(t, taken, n)
-
-		store, r := &hookedStore{Store: p.store}, &recorder{}
-		stop := running(t, newScheduler(t, p.idx, store, r, core.Options{}))
-		time.Sleep(900 * time.Millisecond)
-		assert.Zero(t, store.count("claim"))
-		time.Sleep(1200 * time.Millisecond)
+		idx, r := &lossyIndex{TimeIndex: heapindex.New()}, &recorder{}
+		idx.swallow.Store(true)
+		stop := running(t, newScheduler(t, idx, p.store, r, core.Options{Slots: 1000}))
+		time.Sleep(12 * time.Second)
 		ids, runs := r.total()
 		assert.Equal(t, [2]int{n, n}, [2]int{ids, runs})
 		require.NoError(t, stop())

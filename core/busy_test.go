@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -133,5 +134,33 @@ func TestLockedRowIsSettledEverMoreSeldom(t *testing.T) {
 		assert.Less(t, n.Load(), int32(200), "settles of a locked row in 20 s")
 		err := stop()
 		assert.NotContains(t, err.Error(), "<nil>")
+	})
+}
+
+// A result waits for company when there is little to do, and no longer than until
+// there is a full batch.
+func TestResultsThatAreAFullBatchDontWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 20_000
+		p := newParts(t)
+		var tasks []core.Task
+		for i := range n {
+			tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
+		}
+		require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+		began := time.Now()
+		var settled atomic.Int64
+		var took time.Duration
+		stop := running(t, newScheduler(t, p.idx, p.store, &recorder{}, core.Options{Slots: 2000, Observer: core.Observer{
+			Settled: func(core.Settlement, error) {
+				if settled.Add(1) == n {
+					took = time.Since(began)
+				}
+			},
+		}}))
+		time.Sleep(5 * time.Second)
+		require.NoError(t, stop())
+		assert.EqualValues(t, n, settled.Load())
+		assert.LessOrEqual(t, took, 40*time.Millisecond, "the bubble's time passes in waits only")
 	})
 }

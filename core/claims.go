@@ -27,9 +27,8 @@ func (e *engine) claim(b takenBatch) error {
 }
 
 // hold marks ids as in hand and returns those that weren't before, and jobs for
-// them. An id that
-// this process has in hand already is not claimed again; its job notes where
-// the index has it now.
+// them. An id that this process has in hand already is not claimed again; its job
+// notes where the index has it now.
 func (e *engine) hold(b takenBatch) ([]ID, []*Job) {
 	kept, jobs := b.ids[:0], make([]*Job, 0, len(b.ids))
 	e.mu.Lock()
@@ -57,7 +56,7 @@ func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, 
 	began := e.clock.mono()
 	err = e.call.call(e.base, func(ctx context.Context) (err error) {
 		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
-		if err == nil && !slices.EqualFunc(claimed, b.ids, func(c Claimed, id ID) bool { return c.ID == id }) {
+		if err == nil && !slices.EqualFunc(claimed, b.jobs, func(c Claimed, j *Job) bool { return c.ID == j.Grant.ID }) {
 			err = errShortAnswer
 		}
 		return err

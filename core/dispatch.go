@@ -80,6 +80,7 @@ func (e *engine) claimEnded() {
 
 // noteTake records what the last take said about the index.
 func (e *engine) noteTake(full bool, err error, next time.Time) {
+	defer poke(e.taken)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil && !e.idxFailed {

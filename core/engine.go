@@ -49,6 +49,7 @@ type engine struct {
 	rebuild chan struct{} // poked when the index seems to have lost entries
 	lost    chan struct{} // poked when the index says that it has lost entries
 	fails   chan struct{} // poked when the index begins to fail
+	taken   chan struct{} // poked when the index has answered a take, or failed it
 	sooner  chan struct{} // poked when a job came whose deadline is before lookAt
 	stop    chan struct{} // closed when Run's ctx is done
 
@@ -99,7 +100,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		// name never takes the old one's leases for its own.
 		holder: opt.Name + "." + rand.Text()[:13],
 		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1),
-		lost: make(chan struct{}, 1), fails: make(chan struct{}, 1),
+		lost: make(chan struct{}, 1), fails: make(chan struct{}, 1), taken: make(chan struct{}, 1),
 		sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},

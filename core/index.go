@@ -59,9 +59,10 @@ type Taker interface {
 }
 
 // Restorer is an optional capability of a TimeIndex: to put back what it has lost
-// without a change to what it has. Sweeps of [Undated] stores use it: of such rows
-// only the index knows until when they are held or back off, and Add, where the
-// earlier due time stays, would cut that short.
+// without a change to what it has. Sweeps use it for rows that are overdue, or about
+// to be due: somebody may have taken them since they were read, and Add, where the
+// earlier due time stays, would bring them back. Of rows of an [Undated] store, only
+// the index knows until when they are held or back off.
 type Restorer interface {
 	// AddMissing adds each entry whose id the index doesn't have, in one atomic
 	// step with finding it missing. An entry that is there stays as it is, whether

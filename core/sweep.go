@@ -13,7 +13,7 @@ func (e *engine) nearSweep(ctx context.Context) {
 	down := backoff{least: e.opt.NearSweep, most: max(5*time.Second, e.opt.NearSweep)}
 	var losses lossWatch
 	for ctx.Err() == nil {
-		busy, err := e.sweepNear(ctx, inFlight)
+		again, err := e.sweepNear(ctx, inFlight)
 		if ctx.Err() == nil {
 			e.health.sweep("near", err)
 		}
@@ -22,8 +22,8 @@ func (e *engine) nearSweep(ctx context.Context) {
 		case err != nil:
 			await(ctx, nil, down.failed())
 			continue
-		case busy:
-			await(ctx, nil, e.opt.NearSweep/20)
+		case again > 0:
+			await(ctx, nil, again)
 		default:
 			ended := e.clock.mono()
 			if await(ctx, e.fails, e.opt.NearSweep) { // at once, but for one that stutters
@@ -38,12 +38,12 @@ func (e *engine) nearSweep(ctx context.Context) {
 // alone (refused ones must not hide those behind them), and adds to the index
 // what is due soon, and what is overdue unless the index has a backlog to offer
 // anyhow. Where it has nothing more to offer, what stays overdue for longer is left
-// to be claimed directly. busy: the index fails and there is more to claim, so
-// that the next sweep should come soon. For a Tick, inFlight is 0: nobody else's
+// to be claimed directly. again: when to come again, where that is to be soon, as the
+// index fails or doesn't offer what is overdue. For a Tick, inFlight is 0: nobody else's
 // claims are waited for.
-func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bool, err error) {
+func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (again time.Duration, err error) {
 	if e.undated {
-		return false, e.sweepUndated(ctx, inFlight)
+		return 0, e.sweepUndated(ctx, inFlight)
 	}
 	offered := e.backlog() // also before the reading: else the rows may be those of its last entries
 	now := e.clock.now()
@@ -52,11 +52,12 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	full := true
 	after, ended := e.sweepFrom(now)
 	whole := after.Due.IsZero()
-	defer func() { ended(busy) }()
+	failed := false
+	defer func() { ended(failed && full) }()
 	for page := 0; full && page < sweepPages && len(rows) < sweepPage/2; page++ {
 		more, err := e.waiting(ctx, after, before, sweepPage)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if full = len(more) == sweepPage; full {
 			after = more[len(more)-1]
@@ -66,20 +67,28 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	n := len(rows)
 	e.mu.Lock()
 	offered = offered || e.offered
-	failed := e.idxFailed
+	failed = e.idxFailed
 	e.mu.Unlock()
 	var direct []ID
 	switch {
 	case failed:
 		direct = dueBy(rows, now)
+		if full {
+			again = e.opt.NearSweep / 20
+		}
 	case !offered:
-		direct = dueBy(rows, now.Add(-2*e.opt.Poll))
+		direct = dueBy(rows, now.Add(-2*min(e.opt.Poll, e.opt.NearSweep)))
+		if inFlight > 0 && len(direct) > 0 {
+			again = e.secondLook()
+		}
 		if inFlight > 0 {
 			direct = e.neglected(dueBy(rows, now.Add(-inFlight)), len(direct), whole)
 		}
 		if len(dueBy(rows, now.Add(-e.opt.Poll/2))) > 0 {
 			poke(e.rebuild) // the index should have offered these: it has lost entries
 		}
+	default:
+		e.seen = nil // what is overdue now, others may take any moment
 	}
 	e.obs.swept(n, len(direct))
 	rows = without(rows, direct) // a claimed row needs no entry, or gets one then
@@ -92,13 +101,17 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (busy bo
 	default:
 		e.addSwept(notBetween(rows, now.Add(-inFlight), now), inFlight, false)
 	}
-	return failed && full, nil
+	return again, nil
 }
 
+// secondLook is when a near sweep comes again to see whether overdue rows that the
+// index didn't offer are still there.
+func (e *engine) secondLook() time.Duration { return min(e.opt.NearSweep/2, 500*time.Millisecond) }
+
 // neglected returns those of the first n of some overdue rows that an earlier near sweep
-// has found too: claims of other processes that were under way at that time have
-// ended since. whole: the sweep began at the start of time, so that these are all that
-// there are.
+// has found too: most claims of other processes that were under way at that time have
+// ended since. whole: the sweep began at the start of time, so that what it didn't read
+// is forgotten.
 func (e *engine) neglected(overdue []ID, n int, whole bool) []ID {
 	now := e.clock.mono()
 	var list []ID
@@ -112,7 +125,7 @@ func (e *engine) neglected(overdue []ID, n int, whole bool) []ID {
 			first = now
 		}
 		seen[id] = first
-		if i < n && now-first >= e.opt.NearSweep/2 {
+		if i < n && now-first >= e.secondLook()/2 {
 			list = append(list, id)
 		}
 	}
@@ -268,16 +281,13 @@ const backlogPause = 4 * time.Second
 // reading could add would stand behind that backlog, and of processes that start
 // together each would read all of it while the others take it.
 func (e *engine) backlogFirst(ctx context.Context) {
-	asked := func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return !e.wakeAt.IsZero()
-	}
-	for !asked() && ctx.Err() == nil {
-		await(ctx, nil, 2*time.Millisecond)
+	select {
+	case <-e.taken:
+	case <-ctx.Done():
+		return
 	}
 	if e.backlog() {
-		await(ctx, e.lost, jitter(backlogPause))
+		await(ctx, e.lost, min(jitter(backlogPause), e.opt.HorizonSweep))
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -122,7 +123,7 @@ func (p *page) setting() {
 	textTable(&p.Builder, []string{"system", "settings"}, rows)
 	rows = nil
 	for _, w := range p.Workloads {
-		rows = append(rows, []string{w.Name, "`" + escapeCell(w.Command) + "`", w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
+		rows = append(rows, []string{w.Name, "`" + escapeCell(cmp.Or(w.Command, "?")) + "`", w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
 	}
 	textTable(&p.Builder, []string{"workload", "from the call, in bench/,", "date", "rounds", "took", "sizes"}, rows)
 	for _, missing := range p.Missing {
