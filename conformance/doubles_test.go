@@ -30,6 +30,7 @@ var pairDoubles = []double{
 	{bug: "retry due at once", want: "run/failures"},
 	{bug: "crashes not counted", want: "tick/made-up-time"},
 	{bug: "waiting hides all", want: "sweep/index-lost"},
+	{bug: "waiting hides all", want: "crash/taken-unclaimed"},
 	{bug: "release counts the attempt", want: "drain/gives-back"},
 	{bug: "leases ignored", want: "crash/taken-over"},
 	{bug: "token ignored", want: "crash/taken-over"},

@@ -118,6 +118,25 @@ func quick() core.Options {
 	}
 }
 
+// takeAll takes n due entries from the index, as a scheduler does before it claims.
+func (e *pairEnv) takeAll(now, until time.Time, n int) {
+	now, until = core.CeilMilli(now), core.CeilMilli(until)
+	if taker, ok := e.idx[0].(core.Taker); ok {
+		taken, _, err := taker.Take(e.ctx, now, until, n)
+		require.NoError(e, err, "Take")
+		require.Len(e, taken, n, "entries taken")
+		return
+	}
+	due, err := e.idx[0].Due(e.ctx, now, n)
+	require.NoError(e, err, "Due")
+	require.Len(e, due, n, "due entries")
+	moves := make([]core.Move, len(due))
+	for i, entry := range due {
+		moves[i] = core.Move{ID: entry.ID, From: entry.Due, To: until}
+	}
+	require.NoError(e, e.idx[0].Move(e.ctx, moves), "Move")
+}
+
 // scheduler returns one of the processes; every run of its handler is recorded.
 func (e *pairEnv) scheduler(idx core.TimeIndex, store core.Claimer, handler core.HandlerFunc, opt core.Options) *core.Scheduler {
 	opt.Logger = slog.New(slog.DiscardHandler)

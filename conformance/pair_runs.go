@@ -170,6 +170,28 @@ var pairCases = []testCase[*pairEnv]{
 		},
 	},
 	{
+		name: "crash/taken-unclaimed",
+		rule: "What a worker took from the index and died before claiming it is run by others soon, not only when the index offers it again.",
+		run: func(e *pairEnv) {
+			ids := manyIDs("n", 50)
+			now := e.storeNow()
+			for _, id := range ids {
+				e.schedule(core.Task{ID: id, Due: now})
+			}
+			again := now.Add(time.Hour)
+			if u, ok := e.stores[0].(core.Undated); ok && u.Undated() { // only the index knows that nobody holds them
+				again = now.Add(2 * time.Second)
+			}
+			e.takeAll(now, again, len(ids))
+			stop := e.startAll(func(context.Context, *core.Job) error { return nil }, quick())
+			e.until("each task has run", func() bool { return len(e.settled) == len(ids) })
+			stop()
+			for _, id := range ids {
+				assert.Len(e, e.ran(id), 1, "runs of %q", id)
+			}
+		},
+	},
+	{
 		name: "drain/gives-back",
 		rule: "A scheduler that shuts down gives back what it can't finish, at once and without counting the attempt; what it finishes is recorded.",
 		run: func(e *pairEnv) {
