@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -13,9 +16,30 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
-// command is this call, as it is to be repeated.
-func command(args []string) string {
-	return strings.Join(append([]string{"go run ."}, args...), " ")
+// command is this call as a shell takes it, each flag once.
+func command(flags *flag.FlagSet) string {
+	words := []string{"go run ."}
+	flags.Visit(func(f *flag.Flag) {
+		value := f.Value.String()
+		if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,/_-") != "" {
+			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+		if value == "true" {
+			words = append(words, "-"+f.Name)
+		} else {
+			words = append(words, "-"+f.Name, value)
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// commit names what was measured, "?" outside a clone.
+func commit(ctx context.Context) string {
+	name, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*").Output()
+	if err != nil {
+		return "?"
+	}
+	return strings.TrimSpace(string(name))
 }
 
 // newResults says where and with what the run takes place.

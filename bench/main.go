@@ -35,7 +35,7 @@ var bare = regexp.MustCompile(`(^|[^\\])\+`)
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	workloads := flags.String("run", "", "measure these workloads, separated by commas, or all; without it one drain a system is run, with -n, -keep and -workers")
-	only := flags.String("systems", "", "only systems whose names match this pattern")
+	only := flags.String("systems", "", "only systems whose names match this pattern; nothing is written then")
 	rounds := flags.Int("rounds", 3, "rounds, in which the systems alternate")
 	quick := flags.Bool("quick", false, "each workload once with few tasks: a check that all of it works, figures of no worth")
 	full := flags.Bool("full", false, "with 10 million pending tasks too, which takes minutes to fill")
@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string) (err error) {
 	profile := flags.String("cpuprofile", "", "write a profile here")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag of this command; want flags only (a value with spaces needs quotes)", flags.Arg(0))
 	}
 	match, err := pattern(*only)
 	if err != nil {
@@ -82,8 +85,11 @@ func run(ctx context.Context, args []string) (err error) {
 	if *quick {
 		size = tiny()
 	}
-	s := &suite{machine: m, size: size, only: match, command: command(args), results: newResults()}
-	if *write != "" {
+	s := &suite{machine: m, size: size, only: match, command: command(flags), commit: commit(ctx), results: newResults()}
+	switch {
+	case *write != "" && *only != "":
+		fmt.Println("bench: nothing is written, as a page of some systems would lack the others (-systems)")
+	case *write != "":
 		s.into = *write
 	}
 	if *workloads == "" {

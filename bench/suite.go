@@ -43,6 +43,7 @@ type suite struct {
 	only    *regexp.Regexp
 	into    string // the folder of the report; "": none is written
 	command string // that was called
+	commit  string // that is measured
 	results *figures.Results
 	began   time.Time
 }
@@ -84,7 +85,11 @@ func (s *suite) run(ctx context.Context, names []string) error {
 			}
 		}
 	}
-	s.say("all", "done")
+	if s.size.quick && len(errs) == 0 {
+		s.say("all", "done: nothing lost, nothing run twice (the figures are of no worth)")
+	} else {
+		s.say("all", "done")
+	}
 	if len(errs) == 0 && !s.size.quick {
 		measured := make([]string, len(chosen))
 		for i, w := range chosen {
@@ -141,8 +146,8 @@ func (s *suite) measure(ctx context.Context, w workload) error {
 			return err
 		}
 	}
-	if len(s.results.Records) == before && s.only.String() == "" {
-		return errors.New("no figure came of it")
+	if len(s.results.Records) == before {
+		return fmt.Errorf("no figure came of it: no system that is measured here matches %q", s.only)
 	}
 	for _, rec := range s.results.Records[before:] {
 		for metric, values := range rec.Metrics {
@@ -151,7 +156,7 @@ func (s *suite) measure(ctx context.Context, w workload) error {
 			}
 		}
 	}
-	s.results.Workloads = append(s.results.Workloads, figures.Run{Name: w.name, Command: s.command, Date: began.UTC().Format(time.DateOnly),
+	s.results.Workloads = append(s.results.Workloads, figures.Run{Name: w.name, Command: s.command, Commit: s.commit, Date: began.UTC().Format("2006-01-02 15:04"),
 		Rounds: rounds, Seconds: math.Round(time.Since(began).Seconds()), Sizes: w.sizes(s.size)})
 	return nil
 }

@@ -11,7 +11,8 @@ type Observer struct {
 	// Refused: the claim store refuses this id, which is set aside for a while;
 	// err is its reason, nil where it gives none.
 	Refused func(id ID, err error)
-	// Started: a handler is about to be called.
+	// Started: a handler is about to be called. Once for each attempt, also of a kind
+	// that a Mux has no handler for: count tasks by Settled with the outcome Done.
 	Started func(job *Job, lateness time.Duration)
 	// Returned: a handler has returned err after took.
 	Returned func(job *Job, took time.Duration, err error)

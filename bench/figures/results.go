@@ -46,7 +46,8 @@ type System struct {
 type Run struct {
 	Name    string  `json:"name"`
 	Command string  `json:"command"`
-	Date    string  `json:"date"`
+	Commit  string  `json:"commit"`
+	Date    string  `json:"date"` // and time, UTC
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"` // it took so long
 	Sizes   string  `json:"sizes"`

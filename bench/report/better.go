@@ -74,7 +74,7 @@ func (p *page) better() {
 	if len(rows) == 0 {
 		fmt.Fprintf(p, "\nIn no figure of this run is a peer's median better than that of %s.\n", ours)
 	} else {
-		fmt.Fprintf(p, "\nMedians that are better than those of %s in this run:\n", ours)
+		fmt.Fprintf(p, "\nMedians that are better than those of %s:\n", ours)
 		table(&p.Builder, []string{"", "peer", "its figure", ours}, rows)
 	}
 	if len(reasons) > 0 {

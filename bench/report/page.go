@@ -17,8 +17,8 @@ const opening = `<!-- Written by make bench. Don't edit: change bench/ and run i
 # Benchmarks
 
 dueclaim beside [River](https://github.com/riverqueue/river) (Postgres) and
-[asynq](https://github.com/hibiken/asynq) (Redis), in one run on one machine, the systems
-in turn, round by round. A figure is the median of the rounds, with the least and the
+[asynq](https://github.com/hibiken/asynq) (Redis), each workload in one run on one machine, the
+systems in turn, round by round. A figure is the median of the rounds, with the least and the
 greatest behind it (least..greatest). Machines drift by tens of per cent within minutes, so
 compare what stands in one table, and CPU time rather than rates.
 
@@ -123,9 +123,9 @@ func (p *page) setting() {
 	textTable(&p.Builder, []string{"system", "settings"}, rows)
 	rows = nil
 	for _, w := range p.Workloads {
-		rows = append(rows, []string{w.Name, "`" + escapeCell(cmp.Or(w.Command, "?")) + "`", w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
+		rows = append(rows, []string{w.Name, "`" + escapeCell(cmp.Or(w.Command, "?")) + "`", cmp.Or(w.Commit, "?"), w.Date, fmt.Sprint(w.Rounds), number(w.Seconds) + " s", escapeCell(w.Sizes)})
 	}
-	textTable(&p.Builder, []string{"workload", "from the call, in bench/,", "date", "rounds", "took", "sizes"}, rows)
+	textTable(&p.Builder, []string{"workload", "by, in bench/,", "commit", "at, UTC,", "rounds", "took", "sizes"}, rows)
 	for _, missing := range p.Missing {
 		fmt.Fprintf(p, "\nNot measured: %s\n", escapeCell(missing))
 	}
