@@ -57,12 +57,15 @@ func (b batch[T]) err(answer error) error {
 	return NewBatchError(items)
 }
 
+var errAnswerLost = errors.New("a try's answer was lost, and since then rows are locked")
+
 // inPages calls f for runs of at most a thousand items, and of some megabytes by
 // size (nil: items are small), so that each try of each run has the time-out to
 // itself, with their places in items, and gathers the answers about items by these
-// places. Items whose rows were locked are tried
-// again by themselves: what took effect is not repeated, as it may have gone on
-// since. It stops at the first run whose outcome stays unknown.
+// places. Items whose rows were locked are tried again by themselves: what took effect
+// is not repeated, as it may have gone on since. It stops at the first run whose
+// outcome stays unknown: also when rows are locked to the end and an earlier try,
+// whose answer was lost, may have taken effect.
 func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) int, f func(ctx context.Context, run []T, places []int) error) error {
 	var failed []ItemError
 	for from, to := 0, 0; from < len(items); from = to {
@@ -73,11 +76,13 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			places[i] = from + i
 		}
 		var locked []ItemError
+		lost := false
 		err := call.call(ctx, func(ctx context.Context) error {
 			locked = nil
 			err := f(ctx, run, places)
 			var ofItems *BatchError
 			if !answered(err) || !errors.As(err, &ofItems) {
+				lost = lost || !answered(err)
 				return err
 			}
 			var busy []T
@@ -97,6 +102,9 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 		})
 		if err != nil && len(locked) == 0 || !answered(err) {
 			return err
+		}
+		if lost && len(locked) > 0 {
+			return fmt.Errorf("%w: %v", errAnswerLost, err) // not %w: that would be an answer
 		}
 		failed = append(failed, locked...)
 	}

@@ -2,11 +2,15 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,5 +166,75 @@ func TestResultsThatAreAFullBatchDontWait(t *testing.T) {
 		require.NoError(t, stop())
 		assert.EqualValues(t, n, settled.Load())
 		assert.LessOrEqual(t, took, 40*time.Millisecond, "the bubble's time passes in waits only")
+	})
+}
+
+// What is done leaves the memory, also when nothing follows it.
+func TestAnIdleSchedulerKeepsNoJobThatItHasSettled(t *testing.T) {
+	const n = 300
+	p := newParts(t)
+	due := time.Now().Add(100 * time.Millisecond)
+	for i := range n {
+		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: core.ID(fmt.Sprint(i)), Due: due}))
+	}
+	var mu sync.Mutex
+	var jobs []weak.Pointer[core.Job]
+	running(t, p.scheduler(t, core.HandlerFunc(func(_ context.Context, job *core.Job) error {
+		mu.Lock()
+		defer mu.Unlock()
+		jobs = append(jobs, weak.Make(job))
+		return nil
+	}), core.Options{Slots: 2 * n}))
+	kept := func() (kept int) {
+		runtime.GC()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, job := range jobs {
+			if job.Value() != nil {
+				kept++
+			}
+		}
+		return kept + n - len(jobs)
+	}
+	assert.Eventually(t, func() bool { return kept() == 0 }, 10*time.Second, 100*time.Millisecond, "jobs that are in memory, or have not run")
+}
+
+// A try may have stored the task although its answer was lost; a row that is locked
+// since then, by whoever runs it, must not be told as a task that was refused.
+func TestARowThatIsLockedAfterALostAnswerIsOfUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		store := &hookedStore{Store: p.store}
+		tries := 0
+		store.set(func(op string, call func() error) error {
+			if op != "insert" {
+				return call()
+			}
+			if tries++; tries > 1 {
+				return core.NewBatchError([]core.ItemError{{Index: 0, ID: "a", Err: core.ErrBusy}})
+			}
+			require.NoError(t, call())
+			return errAway
+		})
+		prod, err := core.NewProducer(p.idx, store, core.ProducerOptions{Logger: quiet()})
+		require.NoError(t, err)
+		err = prod.Schedule(t.Context(), core.Task{ID: "a", Due: time.Now()})
+		var unknown *core.OutcomeError
+		require.ErrorAs(t, err, &unknown)
+		assert.Greater(t, tries, 2)
+
+		store.set(nil)
+		assert.NoError(t, prod.ScheduleCall(t.Context(), unknown.Call, core.Task{ID: "a", Due: time.Now()}), "the repeat finds its own task")
+
+		tries = 1 // no answer was lost
+		store.set(func(op string, call func() error) error {
+			if op != "insert" {
+				return call()
+			}
+			return core.NewBatchError([]core.ItemError{{Index: 0, ID: "b", Err: core.ErrBusy}})
+		})
+		err = prod.Schedule(t.Context(), core.Task{ID: "b", Due: time.Now()})
+		require.ErrorIs(t, err, core.ErrBusy)
+		assert.False(t, errors.As(err, &unknown))
 	})
 }

@@ -80,7 +80,9 @@ func (q *settleQueue) pop(now time.Duration) (batch []*settlement, wait time.Dur
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.list), q.limit)
-	batch, q.list = q.list[:n:n], q.list[n:]
+	batch = slices.Clone(q.list[:n])
+	clear(q.list[:n]) // the array must not keep jobs, and so payloads, that have gone
+	q.list = q.list[n:]
 	wait = time.Hour
 	q.aside = slices.DeleteFunc(q.aside, func(item *settlement) bool {
 		ready := item.after <= now && len(batch) < q.limit
