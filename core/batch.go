@@ -104,7 +104,7 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			return err
 		}
 		if lost && len(locked) > 0 {
-			return fmt.Errorf("%w: %v", errAnswerLost, err) // not %w: that would be an answer
+			return fmt.Errorf("%w: %s", errAnswerLost, err.Error()) // not wrapped: that would be an answer
 		}
 		failed = append(failed, locked...)
 	}
