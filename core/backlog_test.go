@@ -92,11 +92,7 @@ func TestTheFirstReadingWaitsForABacklogButNotForAnEmptyIndex(t *testing.T) {
 				const n = 20_000
 				p := newParts(t)
 				store := &hookedStore{Store: p.store}
-				var tasks []core.Task
-				for i := range n {
-					tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
-				}
-				require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+				p.schedule(t, n, time.Now())
 				idx := p.idx
 				if lost {
 					idx = heapindex.New()
@@ -135,11 +131,7 @@ func TestWhatAnotherProcessHasTakenIsClaimedOnlyIfItStaysUnclaimed(t *testing.T)
 				stop := running(t, newScheduler(t, p.idx, store, r, core.Options{Poll: poll, Ahead: -1}))
 				time.Sleep(10 * time.Second)
 				due := core.CeilMilli(time.Now().Add(10*time.Second + 300*time.Millisecond))
-				var tasks []core.Task
-				for i := range n {
-					tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: due})
-				}
-				require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+				p.schedule(t, n, due)
 				time.Sleep(time.Until(due) - time.Millisecond)
 				taken, _, err := p.idx.Take(t.Context(), due, due.Add(time.Hour), n)
 				require.NoError(t, err)
@@ -161,11 +153,7 @@ func TestABacklogIsWorkedOffBesideAnIndexThatSwallowsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5000
 		p := newParts(t)
-		var tasks []core.Task
-		for i := range n {
-			tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
-		}
-		require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+		p.schedule(t, n, time.Now())
 		time.Sleep(10 * time.Second)
 		idx, r := &lossyIndex{TimeIndex: heapindex.New()}, &recorder{}
 		idx.swallow.Store(true)

@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -147,11 +146,7 @@ func TestResultsThatAreAFullBatchDontWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20_000
 		p := newParts(t)
-		var tasks []core.Task
-		for i := range n {
-			tasks = append(tasks, core.Task{ID: core.ID(fmt.Sprint(i)), Due: time.Now()})
-		}
-		require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+		p.schedule(t, n, time.Now())
 		began := time.Now()
 		var settled atomic.Int64
 		var took time.Duration
@@ -174,9 +169,7 @@ func TestAnIdleSchedulerKeepsNoJobThatItHasSettled(t *testing.T) {
 	const n = 300
 	p := newParts(t)
 	due := time.Now().Add(100 * time.Millisecond)
-	for i := range n {
-		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: core.ID(fmt.Sprint(i)), Due: due}))
-	}
+	p.schedule(t, n, due)
 	var mu sync.Mutex
 	var jobs []weak.Pointer[core.Job]
 	running(t, p.scheduler(t, core.HandlerFunc(func(_ context.Context, job *core.Job) error {

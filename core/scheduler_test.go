@@ -47,6 +47,16 @@ func (p parts) scheduler(t *testing.T, h core.Handler, opt core.Options) *core.S
 	return s
 }
 
+// schedule schedules n tasks with the ids "0", "1" and so on.
+func (p parts) schedule(t *testing.T, n int, due time.Time) {
+	t.Helper()
+	tasks := make([]core.Task, n)
+	for i := range tasks {
+		tasks[i] = core.Task{ID: core.ID(fmt.Sprint(i)), Due: due}
+	}
+	require.NoError(t, p.prod.Schedule(t.Context(), tasks...))
+}
+
 // running starts s and returns a func that stops it and waits.
 func running(t *testing.T, s *core.Scheduler) (stop func() error) {
 	t.Helper()
