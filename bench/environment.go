@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -16,12 +17,15 @@ import (
 	"github.com/dueclaim/dueclaim/internal/testserver/server"
 )
 
+// plainWord is what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[\w.,/-]+$`)
+
 // command is this call as a shell takes it, each flag once.
 func command(flags *flag.FlagSet) string {
 	words := []string{"go run ."}
 	flags.Visit(func(f *flag.Flag) {
 		value := f.Value.String()
-		if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,/_-") != "" {
+		if !plainWord.MatchString(value) {
 			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 		}
 		if value == "true" {

@@ -187,15 +187,15 @@ func (e *engine) awaitMore(ctx, hard context.Context, d time.Duration) {
 func (e *engine) linger(ctx context.Context) {
 	q := &e.settles
 	q.mu.Lock()
-	n := len(q.list)
-	if n < enoughSettled {
+	few := len(q.list) > 0 && len(q.list) < fewSettled
+	if few {
 		select {
 		case <-q.enough: // what was enough is gone
 		default:
 		}
 	}
 	q.mu.Unlock()
-	if n > 0 && n < fewSettled {
+	if few {
 		await(ctx, q.enough, settleLinger)
 	}
 }

@@ -78,10 +78,10 @@ func (e *engine) sweepNear(ctx context.Context, inFlight time.Duration) (again t
 		}
 	case !offered:
 		direct = dueBy(rows, now.Add(-2*min(e.opt.Poll, e.opt.NearSweep)))
-		if inFlight > 0 && len(direct) > 0 {
-			again = e.secondLook()
-		}
 		if inFlight > 0 {
+			if len(direct) > 0 {
+				again = e.secondLook()
+			}
 			direct = e.neglected(dueBy(rows, now.Add(-inFlight)), len(direct), whole)
 		}
 		if len(dueBy(rows, now.Add(-e.opt.Poll/2))) > 0 {

@@ -30,8 +30,8 @@ const methods = `
 - Client, workers and all servers share the machine. CPU time is user and system time of
   the benchmark's process and of each server with its children.
 - A task has a payload of about 100 bytes of JSON, which each system's handler decodes, but
-  for the one named "raw payload". The handler does nothing else. dueclaim's claims and results are fenced and its attempts
-  counted; the peers do what they do by themselves.
+  for the one named "raw payload". The handler does nothing else. dueclaim's claims and
+  results are fenced and its attempts counted; the peers do what they do by themselves.
 - Time runs from the start of the workers until all results are recorded: by dueclaim's
   observer and by River's subscription, as in River's own benchmark. asynq doesn't say when
   a result is recorded; there it is the end of the handler, in its favour.
