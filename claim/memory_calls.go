@@ -134,7 +134,7 @@ func (m *Memory) settle(now time.Time, s *core.Settlement) error {
 }
 
 // Cancel implements [core.Store].
-func (m *Memory) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (m *Memory) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	if err := done(ctx, "cancel"); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (m *Memory) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]co
 	defer m.mu.Unlock()
 	fates := make([]core.Fate, len(ids))
 	for i, id := range ids {
-		fates[i] = m.cancel(now, id)
+		fates[i] = m.cancel(call.Now, id)
 	}
 	return fates, nil
 }
@@ -167,7 +167,7 @@ func (m *Memory) cancel(now time.Time, id core.ID) core.Fate {
 }
 
 // Reschedule implements [core.Store].
-func (m *Memory) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+func (m *Memory) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
 	if err := done(ctx, "reschedule"); err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func TestMemoryCancelTellsTheFateAndARepeatTellsTheSame(t *testing.T) {
 	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "done", lease("h", 1, 9)).Grant, Outcome: core.Done}))
 	require.NoError(t, settleOne(t, m, core.Settlement{Grant: claimOne(t, m, "dead", lease("h", 1, 9)).Grant, Outcome: core.DeadLetter}))
 	for range 2 {
-		fates, err := m.Cancel(t.Context(), at(10), []core.ID{"pending", "held", "last-ms", "lapsed", "done", "dead", "none"})
+		fates, err := m.Cancel(t.Context(), core.Call{Now: at(10)}, []core.ID{"pending", "held", "last-ms", "lapsed", "done", "dead", "none"})
 		require.NoError(t, err)
 		require.Equal(t, []core.Fate{core.Cancelled, core.WasRunning, core.WasRunning, core.Cancelled, core.Finished, core.Finished, core.Unknown}, fates)
 	}
@@ -156,7 +156,7 @@ func TestMemoryRescheduleComparesFrom(t *testing.T) {
 	m := NewMemory(MemoryOptions{})
 	insert(t, m, "c", 0, "a", "b", "run")
 	claimOne(t, m, "run", lease("h", 1, 10))
-	err := m.Reschedule(t.Context(), noon, []core.Move{
+	err := m.Reschedule(t.Context(), core.Call{Now: noon}, []core.Move{
 		{ID: "a", From: at(0), To: at(9)}, {ID: "b", From: at(1), To: at(9)}, {ID: "run", To: at(9)}, {ID: "none", To: at(9)},
 	})
 	var batch *core.BatchError
@@ -164,8 +164,8 @@ func TestMemoryRescheduleComparesFrom(t *testing.T) {
 	require.Equal(t, []core.ItemError{
 		{Index: 1, ID: "b", Err: core.ErrMoved}, {Index: 2, ID: "run", Err: core.ErrNotPending}, {Index: 3, ID: "none", Err: core.ErrNotPending},
 	}, batch.Items)
-	require.NoError(t, m.Reschedule(t.Context(), noon, []core.Move{{ID: "a", From: at(0), To: at(9)}}), "already there")
-	require.NoError(t, m.Reschedule(t.Context(), noon, []core.Move{{ID: "b", To: at(3)}}), "zero From: whatever it is")
+	require.NoError(t, m.Reschedule(t.Context(), core.Call{Now: noon}, []core.Move{{ID: "a", From: at(0), To: at(9)}}), "already there")
+	require.NoError(t, m.Reschedule(t.Context(), core.Call{Now: noon}, []core.Move{{ID: "b", To: at(3)}}), "zero From: whatever it is")
 }
 
 func TestMemoryExtendNeverShortens(t *testing.T) {
@@ -207,9 +207,9 @@ func TestMemoryDoesNothingWhenContextIsDone(t *testing.T) {
 	require.ErrorIs(t, m.Insert(ctx, call("d"), []core.Task{{ID: "b", Due: at(0)}}), context.Canceled)
 	_, err := m.Claim(ctx, []core.ID{"a"}, lease("h", 1, 2))
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = m.Cancel(ctx, noon, []core.ID{"a"})
+	_, err = m.Cancel(ctx, core.Call{Now: noon}, []core.ID{"a"})
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, m.Reschedule(ctx, noon, []core.Move{{ID: "a", To: at(5)}}), context.Canceled)
+	require.ErrorIs(t, m.Reschedule(ctx, core.Call{Now: noon}, []core.Move{{ID: "a", To: at(5)}}), context.Canceled)
 	_, err = m.Waiting(ctx, noon, core.Entry{}, at(5), 1)
 	require.ErrorIs(t, err, context.Canceled)
 	after, _ := m.Task("a")
@@ -263,10 +263,10 @@ func TestMemoryWaitingAgreesWithAScanOfAllTasks(t *testing.T) {
 		case 4:
 			_ = m.Settle(t.Context(), at(now), []core.Settlement{{Grant: grants[id], Outcome: core.Outcome(1 + r.IntN(4)), Due: at(r.IntN(100))}})
 		case 5:
-			_ = m.Reschedule(t.Context(), at(now), []core.Move{{ID: id, To: at(r.IntN(100))}})
+			_ = m.Reschedule(t.Context(), core.Call{Now: at(now)}, []core.Move{{ID: id, To: at(r.IntN(100))}})
 		case 6:
 			if r.IntN(3) == 0 {
-				_, _ = m.Cancel(t.Context(), at(now), []core.ID{id})
+				_, _ = m.Cancel(t.Context(), core.Call{Now: at(now)}, []core.ID{id})
 			} else if r.IntN(20) == 0 {
 				_, _ = m.Purge(t.Context(), at(now-r.IntN(20)), r.IntN(50))
 			}

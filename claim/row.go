@@ -61,6 +61,7 @@ func (r Row) Claimed(lease core.Lease) core.Claimed {
 			Due: Time(r.Planned), MaxAttempts: r.MaxAttempts,
 		}
 		c.Attempt, c.Crashes = r.Attempts, r.Crashes
+		c.NotBefore = Time(r.Due)
 	case r.Status == Running && r.LeaseUntil >= lease.Now.UnixMilli():
 		c.Verdict, c.At = core.Held, Time(r.LeaseUntil)
 	case r.notBefore() > lease.DueBy.UnixMilli():

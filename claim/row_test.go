@@ -41,9 +41,9 @@ func TestRowClaimedSaysWhyARowWasNotGranted(t *testing.T) {
 			assert.Equal(t, core.Claimed{ID: "a", Verdict: c.want, At: c.at}, got, "%s: nothing of another's task", name)
 		}
 	}
-	full := Row{ID: "a", Status: Running, Due: 1, Planned: ms(3), Token: 7, Holder: "mine", LeaseUntil: ms(40), Attempts: 4, Crashes: 2, MaxAttempts: 9, Kind: "k", Payload: []byte("p"), Meta: []byte("m"), CallID: "c"}
+	full := Row{ID: "a", Status: Running, Due: ms(2), Planned: ms(3), Token: 7, Holder: "mine", LeaseUntil: ms(40), Attempts: 4, Crashes: 2, MaxAttempts: 9, Kind: "k", Payload: []byte("p"), Meta: []byte("m"), CallID: "c"}
 	assert.Equal(t, core.Claimed{
-		ID: "a", Verdict: core.Granted, At: at(40), Grant: core.Grant{ID: "a", Token: 7, Holder: "mine"},
+		ID: "a", Verdict: core.Granted, At: at(40), NotBefore: at(2), Grant: core.Grant{ID: "a", Token: 7, Holder: "mine"},
 		Task:    core.Task{ID: "a", Kind: "k", Payload: []byte("p"), Meta: []byte("m"), Due: at(3), MaxAttempts: 9},
 		Attempt: 4, Crashes: 2,
 	}, full.Claimed(l))

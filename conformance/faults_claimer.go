@@ -108,9 +108,9 @@ func (x *faultyStore) Insert(ctx context.Context, call core.Call, tasks []core.T
 }
 
 // Cancel has fates to return beside a *core.BatchError too.
-func (x *faultyStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) (fates []core.Fate, err error) {
+func (x *faultyStore) Cancel(ctx context.Context, call core.Call, ids []core.ID) (fates []core.Fate, err error) {
 	injected := x.f.call(ctx, func() error {
-		fates, err = x.inner.Cancel(ctx, now, ids)
+		fates, err = x.inner.Cancel(ctx, call, ids)
 		return nil
 	})
 	if injected != nil {
@@ -119,8 +119,8 @@ func (x *faultyStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) 
 	return fates, err
 }
 
-func (x *faultyStore) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
-	return x.f.call(ctx, func() error { return x.inner.Reschedule(ctx, now, moves) })
+func (x *faultyStore) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
+	return x.f.call(ctx, func() error { return x.inner.Reschedule(ctx, call, moves) })
 }
 
 type faultyClock struct {

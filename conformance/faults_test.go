@@ -229,7 +229,7 @@ func TestACallThatIsDoneTwiceAnswersAsTheSecondTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, core.Granted.String(), got[0].Verdict.String())
 	assert.Equal(t, 1, got[0].Attempt, "the same grant")
-	fates, err := bad.Cancel(t.Context(), noon, []core.ID{"a", "none"})
+	fates, err := bad.Cancel(t.Context(), core.Call{Now: noon}, []core.ID{"a", "none"})
 	require.NoError(t, err)
 	assert.Equal(t, []core.Fate{core.WasRunning, core.Unknown}, fates)
 }

@@ -103,7 +103,7 @@ var pairCases = []testCase[*pairEnv]{
 				require.Len(e, runs, want, "runs of %q", id)
 				assert.Equal(e, want, runs[want-1].attempt, "the last Attempt of %q", id)
 			}
-			fates, err := e.stores[0].Cancel(e.ctx, e.storeNow(), []core.ID{"dead", "fails"})
+			fates, err := e.stores[0].Cancel(e.ctx, core.Call{Now: e.storeNow()}, []core.ID{"dead", "fails"})
 			require.NoError(e, err)
 			assert.Equal(e, []core.Fate{core.Finished, core.Finished}, fates, "dead tasks are kept")
 		},

@@ -41,7 +41,7 @@ var sqlCancels = []SQLScenario{
 
 func sqlCancel(ids ...core.ID) func(*sqlEnv, core.Store, *sql.DB) sqlAnswer {
 	return func(e *sqlEnv, s core.Store, _ *sql.DB) sqlAnswer {
-		fates, err := s.Cancel(e.ctx, at(100), ids)
+		fates, err := s.Cancel(e.ctx, core.Call{Now: at(100)}, ids)
 		return sqlAnswer{fates: fates, err: err}
 	}
 }
@@ -83,7 +83,7 @@ var sqlReschedules = []SQLScenario{
 
 func sqlReschedule(moves ...core.Move) func(*sqlEnv, core.Store, *sql.DB) sqlAnswer {
 	return func(e *sqlEnv, s core.Store, _ *sql.DB) sqlAnswer {
-		return sqlAnswer{err: s.Reschedule(e.ctx, at(100), moves)}
+		return sqlAnswer{err: s.Reschedule(e.ctx, core.Call{Now: at(100)}, moves)}
 	}
 }
 

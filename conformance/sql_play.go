@@ -175,10 +175,10 @@ func sqlCallsOn(ids []core.ID) []sqlCallOn {
 		{"Extend", func(ctx context.Context, s core.Store) error { return s.Extend(ctx, grants, at(1)) }},
 		{"Settle", func(ctx context.Context, s core.Store) error { return s.Settle(ctx, base, settlements) }},
 		{"Cancel", func(ctx context.Context, s core.Store) error {
-			_, err := s.Cancel(ctx, base, ids)
+			_, err := s.Cancel(ctx, core.Call{Now: base}, ids)
 			return err
 		}},
-		{"Reschedule", func(ctx context.Context, s core.Store) error { return s.Reschedule(ctx, base, moves) }},
+		{"Reschedule", func(ctx context.Context, s core.Store) error { return s.Reschedule(ctx, core.Call{Now: base}, moves) }},
 	}
 }
 

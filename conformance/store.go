@@ -174,7 +174,7 @@ func (e *storeEnv) insert(list ...core.Task) core.Call {
 func (e *storeEnv) finish(id core.ID, end string) core.Grant {
 	e.insert(task(id, base))
 	if end == "cancelled" {
-		_, err := e.s.Cancel(e.ctx, at(1), []core.ID{id})
+		_, err := e.s.Cancel(e.ctx, core.Call{Now: at(1)}, []core.ID{id})
 		require.NoError(e, err, "Cancel")
 		return core.Grant{}
 	}
@@ -186,7 +186,7 @@ func (e *storeEnv) finish(id core.ID, end string) core.Grant {
 
 // cancel cancels and checks the answer's form.
 func (e *storeEnv) cancel(s core.Store, now time.Time, ids ...core.ID) []core.Fate {
-	got, err := s.Cancel(e.ctx, now, ids)
+	got, err := s.Cancel(e.ctx, core.Call{Now: now}, ids)
 	require.NoError(e, err, "Cancel")
 	require.Len(e, got, len(ids), "one fate an id")
 	return got

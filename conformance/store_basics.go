@@ -29,10 +29,10 @@ var storeBasics = []testCase[*storeEnv]{
 		rule: "An empty slice is a no-op that returns nil.",
 		run: func(e *storeEnv) {
 			assert.NoError(e, e.s.Insert(e.ctx, e.call(base), nil), "Insert")
-			got, err := e.s.Cancel(e.ctx, base, []core.ID{})
+			got, err := e.s.Cancel(e.ctx, core.Call{Now: base}, []core.ID{})
 			assert.NoError(e, err, "Cancel")
 			assert.Empty(e, got, "Cancel")
-			assert.NoError(e, e.s.Reschedule(e.ctx, base, nil), "Reschedule")
+			assert.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: base}, nil), "Reschedule")
 			e.wantWaiting(base, "after empty batches")
 		},
 	},
@@ -42,9 +42,9 @@ var storeBasics = []testCase[*storeEnv]{
 		run: func(e *storeEnv) {
 			e.insert(task("a", base))
 			assert.ErrorIs(e, e.s.Insert(done(), e.call(base), []core.Task{task("b", base)}), context.Canceled, "Insert")
-			_, err := e.s.Cancel(done(), base, []core.ID{"a"})
+			_, err := e.s.Cancel(done(), core.Call{Now: base}, []core.ID{"a"})
 			assert.ErrorIs(e, err, context.Canceled, "Cancel")
-			assert.ErrorIs(e, e.s.Reschedule(done(), base, []core.Move{{ID: "a", To: at(9)}}), context.Canceled, "Reschedule")
+			assert.ErrorIs(e, e.s.Reschedule(done(), core.Call{Now: base}, []core.Move{{ID: "a", To: at(9)}}), context.Canceled, "Reschedule")
 			e.wantWaiting(base, "nothing was done", core.Entry{ID: "a", Due: base})
 		},
 	},
@@ -63,7 +63,7 @@ var storeBasics = []testCase[*storeEnv]{
 			clear(list)
 			moves := []core.Move{{ID: "c", To: at(2)}, {ID: "a", To: at(1)}}
 			givenMoves := slices.Clone(moves)
-			require.NoError(e, e.s.Reschedule(e.ctx, base, moves))
+			require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: base}, moves))
 			assert.Equal(e, givenMoves, moves, "Reschedule changed its argument")
 			for _, c := range e.grantAll(e.lease(at(5)), "c", "a", "b") {
 				assert.Equal(e, "payload of "+string(c.ID), string(c.Task.Payload), "payload after the caller cleared what it had passed")
@@ -88,7 +88,7 @@ var storeBasics = []testCase[*storeEnv]{
 				want[i] = core.Entry{ID: id, Due: at(i + 1)}
 			}
 			slices.Reverse(moves)
-			require.NoError(e, e.s.Reschedule(e.ctx, base, moves), "Reschedule of many")
+			require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: base}, moves), "Reschedule of many")
 			e.wantWaiting(base, "each at its own time", want...)
 			for i, fate := range e.cancel(e.s, base, append(slices.Clone(ids), "unknown")...) {
 				if i < len(ids) {

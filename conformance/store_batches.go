@@ -20,7 +20,7 @@ var storeBatches = []testCase[*storeEnv]{
 				moves[i] = core.Move{ID: id, From: base, To: at(500)}
 			}
 			moves[n-1].From = at(1)
-			e.wantRefusals(e.s.Reschedule(e.ctx, at(1), moves), []refusal{{odd, ids[odd], core.ErrNotPending}, {n - 1, ids[n-1], core.ErrMoved}}, "Reschedule of many")
+			e.wantRefusals(e.s.Reschedule(e.ctx, core.Call{Now: at(1)}, moves), []refusal{{odd, ids[odd], core.ErrNotPending}, {n - 1, ids[n-1], core.ErrMoved}}, "Reschedule of many")
 			moved := 0
 			for _, entry := range e.waiting(base) {
 				if entry.Due.Equal(at(500)) {

@@ -33,7 +33,7 @@ var storeBoundaries = []testCase[*storeEnv]{
 						left = append(left, core.Entry{ID: id, Due: at(500)})
 					}
 				}
-				e.wantRefusals(e.s.Reschedule(e.ctx, base, moves), failed, fmt.Sprintf("Reschedule of %d", n))
+				e.wantRefusals(e.s.Reschedule(e.ctx, core.Call{Now: base}, moves), failed, fmt.Sprintf("Reschedule of %d", n))
 				e.wantWaiting(base, fmt.Sprintf("after a Reschedule of %d", n), byDue(left)...)
 				for place, fate := range e.cancel(e.s, at(1), ids...) {
 					want := core.Unknown

@@ -23,14 +23,14 @@ var storeBreaks = []testCase[*storeEnv]{
 			attempts := []attempt{
 				{"Insert", func(ctx context.Context) error { return e.s.Insert(ctx, call, list) }},
 				{"Cancel", func(ctx context.Context) error {
-					got, err := e.s.Cancel(ctx, at(1), []core.ID{"cancelled"})
+					got, err := e.s.Cancel(ctx, core.Call{Now: at(1)}, []core.ID{"cancelled"})
 					if err == nil && (len(got) != 1 || got[0] != fates[0] && got[0] != fates[len(fates)-1]) {
 						e.Errorf("Cancel: got %v, want an error or Cancelled", got)
 					}
 					return err
 				}},
 				{"Reschedule", func(ctx context.Context) error {
-					return e.s.Reschedule(ctx, at(1), []core.Move{{ID: "moved", From: at(2), To: at(9)}})
+					return e.s.Reschedule(ctx, core.Call{Now: at(1)}, []core.Move{{ID: "moved", From: at(2), To: at(9)}})
 				}},
 			}
 			if purger, ok := e.s.(core.Purger); ok {
@@ -46,8 +46,8 @@ var storeBreaks = []testCase[*storeEnv]{
 			}
 			longAttempts := []attempt{
 				{"Insert of many", func(ctx context.Context) error { return e.s.Insert(ctx, longCall, long) }},
-				{"Reschedule of many", func(ctx context.Context) error { return e.s.Reschedule(ctx, at(1), moves) }},
-				{"Cancel of many", func(ctx context.Context) error { _, err := e.s.Cancel(ctx, at(1), ids); return err }},
+				{"Reschedule of many", func(ctx context.Context) error { return e.s.Reschedule(ctx, core.Call{Now: at(1)}, moves) }},
+				{"Cancel of many", func(ctx context.Context) error { _, err := e.s.Cancel(ctx, core.Call{Now: at(1)}, ids); return err }},
 			}
 			heal := e.breakIt()
 			e.wantErrors(attempts)

@@ -25,14 +25,14 @@ var storeContexts = []testCase[*storeEnv]{
 				for i, id := range ids {
 					moves[i] = core.Move{ID: id, From: base, To: at(i + 1)}
 				}
-				return func(ctx context.Context) error { return e.s.Reschedule(ctx, base, moves) }
+				return func(ctx context.Context) error { return e.s.Reschedule(ctx, core.Call{Now: base}, moves) }
 			}
 			e.cutShort("Reschedule", move(a), move(b))
 			for _, entry := range e.waiting(base) {
 				assert.False(e, entry.Due.Equal(base), "%q: got its old due time, want it moved", entry.ID)
 			}
 			cancel := func(ids []core.ID) func(ctx context.Context) error {
-				return func(ctx context.Context) error { _, err := e.s.Cancel(ctx, base, ids); return err }
+				return func(ctx context.Context) error { _, err := e.s.Cancel(ctx, core.Call{Now: base}, ids); return err }
 			}
 			e.cutShort("Cancel", cancel(a), cancel(b))
 			e.wantWaiting(base, "all cancelled")

@@ -78,7 +78,7 @@ var storeInsertRepeats = []testCase[*storeEnv]{
 			ids := []core.ID{"pending", "moved", "running", "lapsed", "retried", "released"}
 			list := tasks(ids, base)
 			call := e.insert(list...)
-			require.NoError(e, e.s.Reschedule(e.ctx, base, []core.Move{{ID: "moved", To: at(5)}}))
+			require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: base}, []core.Move{{ID: "moved", To: at(5)}}))
 			running := e.grant(e.lease(base), "running")
 			e.grant(core.Lease{Holder: e.unique("h"), Now: base, DueBy: base, Until: at(1)}, "lapsed")
 			got := e.grantAll(e.lease(base), "retried", "released")

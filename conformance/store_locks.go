@@ -20,7 +20,7 @@ var storeLocks = []testCase[*storeEnv]{
 				return e.s.Insert(ctx, e.call(base), []core.Task{task("locked", base)})
 			})
 			_ = e.within(func(ctx context.Context) error {
-				return e.s.Reschedule(ctx, base, []core.Move{{ID: "locked", From: at(5), To: at(9)}})
+				return e.s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: "locked", From: at(5), To: at(9)}})
 			})
 			if purger, ok := e.s.(core.Purger); ok {
 				_ = e.within(func(ctx context.Context) error {
@@ -30,7 +30,7 @@ var storeLocks = []testCase[*storeEnv]{
 			}
 			cancelled := false
 			_ = e.within(func(ctx context.Context) error {
-				_, err := e.s.Cancel(ctx, base, []core.ID{"locked"})
+				_, err := e.s.Cancel(ctx, core.Call{Now: base}, []core.ID{"locked"})
 				cancelled = err == nil
 				return err
 			})
@@ -41,7 +41,7 @@ var storeLocks = []testCase[*storeEnv]{
 			e.wantWaiting(base, "after the lock was gone", core.Entry{ID: "locked", Due: at(5)})
 			var fates []core.Fate
 			require.NoError(e, e.insistFree(func() (err error) { // the Insert given up may have it for a moment yet
-				fates, err = e.s.Cancel(e.ctx, base, []core.ID{"locked"})
+				fates, err = e.s.Cancel(e.ctx, core.Call{Now: base}, []core.ID{"locked"})
 				return err
 			}), "Cancel after the lock was gone")
 			assert.Equal(e, []core.Fate{core.Cancelled}, fates, "fate after the lock was gone")

@@ -76,7 +76,7 @@ func (e *storeEnv) changesApart(n *storeEnv, round string) {
 	got := e.grantAll(lease, ids[1], ids[2], ids[4])
 	e.settle(at(1), core.Settlement{Grant: got[0].Grant, Outcome: core.DeadLetter}, core.Settlement{Grant: got[1].Grant, Outcome: core.Done})
 	e.wantFates(at(1), "in this queue", ids[:1], core.Cancelled)
-	require.NoError(e, e.s.Reschedule(e.ctx, at(1), []core.Move{{ID: ids[3], From: base, To: at(9)}}), "Reschedule")
+	require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: at(1)}, []core.Move{{ID: ids[3], From: base, To: at(9)}}), "Reschedule")
 	untouched := []core.Entry{{ID: ids[0], Due: base}, {ID: ids[1], Due: base}, {ID: ids[2], Due: base}, {ID: ids[3], Due: base}, {ID: ids[4], Due: base}}
 	n.wantWaitingOf(round, at(2), "the other queue", untouched...)
 
@@ -84,10 +84,10 @@ func (e *storeEnv) changesApart(n *storeEnv, round string) {
 	n.wantRefusals(n.s.Insert(e.ctx, e.call(at(2)), tasks(ids[:3], at(3))), []refusal{
 		{0, ids[0], core.ErrExists}, {1, ids[1], core.ErrExists}, {2, ids[2], core.ErrExists},
 	}, "Insert of what is finished in this queue and pending in the other one, there")
-	e.wantRefusals(e.s.Reschedule(e.ctx, at(2), []core.Move{{ID: ids[1], To: at(9)}, {ID: ids[3], From: base, To: at(8)}, {ID: ids[4], To: at(9)}}), []refusal{
+	e.wantRefusals(e.s.Reschedule(e.ctx, core.Call{Now: at(2)}, []core.Move{{ID: ids[1], To: at(9)}, {ID: ids[3], From: base, To: at(8)}, {ID: ids[4], To: at(9)}}), []refusal{
 		{0, ids[1], core.ErrNotPending}, {1, ids[3], core.ErrMoved}, {2, ids[4], core.ErrNotPending},
 	}, "Reschedule of what is pending at its old time in the other queue")
-	require.NoError(e, n.s.Reschedule(e.ctx, at(2), []core.Move{{ID: ids[3], From: base, To: at(20)}}), "Reschedule in the other queue")
+	require.NoError(e, n.s.Reschedule(e.ctx, core.Call{Now: at(2)}, []core.Move{{ID: ids[3], From: base, To: at(20)}}), "Reschedule in the other queue")
 	untouched[3] = untouched[4]
 	untouched[4] = core.Entry{ID: ids[3], Due: at(20)}
 

@@ -101,7 +101,7 @@ var storeRaces = []testCase[*storeEnv]{
 			fates, granted := map[core.ID]core.Fate{}, map[core.ID]core.Grant{}
 			e.collide(ids, func(chunk []core.ID) {
 				var got []core.Fate
-				require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, at(1), chunk); return err }), "Cancel")
+				require.NoError(e, e.insistFree(func() (err error) { got, err = e.s.Cancel(e.ctx, core.Call{Now: at(1)}, chunk); return err }), "Cancel")
 				for i, id := range chunk {
 					fates[id] = got[i]
 				}
@@ -136,7 +136,7 @@ var storeRaces = []testCase[*storeEnv]{
 				for i, id := range chunk {
 					moves[i] = core.Move{ID: id, From: base, To: at(1000)}
 				}
-				err := e.insistFree(func() error { return e.s.Reschedule(e.ctx, base, moves) })
+				err := e.insistFree(func() error { return e.s.Reschedule(e.ctx, core.Call{Now: base}, moves) })
 				for i, id := range chunk {
 					moved[id] = errorOf(err, i) == nil
 				}

@@ -33,7 +33,7 @@ var storeRepeats = []testCase[*storeEnv]{
 				e.insert(task(id, base))
 				s := core.Settlement{Grant: e.grant(e.lease(base), id).Grant, Outcome: outcome, Due: at(5)}
 				e.settle(at(1), s)
-				require.NoError(e, e.s.Reschedule(e.ctx, at(2), []core.Move{{ID: id, From: at(5), To: at(50)}}))
+				require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: at(2)}, []core.Move{{ID: id, From: at(5), To: at(50)}}))
 				// Whether it is refused is the store's choice; that it changes nothing is not.
 				_ = e.c.Settle(e.ctx, at(3), []core.Settlement{s})
 				e.wantVerdict(e.claim(e.c, e.lease(at(49)), id)[0], core.NotDue, at(50), "rescheduled before the repeat of "+outcome.String())
@@ -105,7 +105,7 @@ var storeRepeats = []testCase[*storeEnv]{
 					moves = append(moves, core.Move{ID: id, From: base, To: at(i)})
 				}
 			}
-			require.NoError(e, e.s.Reschedule(e.ctx, base, moves))
+			require.NoError(e, e.s.Reschedule(e.ctx, core.Call{Now: base}, moves))
 			got := e.waiting(base)
 			assert.Len(e, got, len(awkwardIDs), "rows that wait")
 			for _, entry := range got {

@@ -9,7 +9,7 @@ import (
 )
 
 func (e *storeEnv) reschedule(moves ...core.Move) error {
-	return e.s.Reschedule(e.ctx, at(1), moves)
+	return e.s.Reschedule(e.ctx, core.Call{Now: at(1)}, moves)
 }
 
 var storeReschedules = []testCase[*storeEnv]{

@@ -60,10 +60,10 @@ func (s *busyOnce) Insert(ctx context.Context, call core.Call, tasks []core.Task
 	})
 }
 
-func (s *busyOnce) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *busyOnce) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	fates := make([]core.Fate, len(ids))
 	err := s.once(len(ids), func(i int) core.ID { return ids[i] }, func(keep []int) error {
-		got, err := s.Store.Cancel(ctx, now, pick(ids, keep))
+		got, err := s.Store.Cancel(ctx, call, pick(ids, keep))
 		for k, i := range keep {
 			fates[i] = got[k]
 		}
@@ -72,9 +72,9 @@ func (s *busyOnce) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]
 	return fates, err
 }
 
-func (s *busyOnce) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
+func (s *busyOnce) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	return s.once(len(moves), func(i int) core.ID { return moves[i].ID }, func(keep []int) error {
-		return s.Store.Reschedule(ctx, now, pick(moves, keep))
+		return s.Store.Reschedule(ctx, call, pick(moves, keep))
 	})
 }
 

@@ -23,9 +23,13 @@ import (
 //   - All times are UTC and whole milliseconds; core rounds. An implementation
 //     reads no clock, doesn't retry and doesn't log.
 //   - Items fail one by one: a *BatchError names those that failed with a
-//     sentinel each, all others took effect. Any other error means an unknown
-//     outcome: each item may or may not have taken effect, and core repeats the
-//     call with the same arguments. A repeat is harmless.
+//     sentinel each, all others took effect. An error that wraps ErrNotDone says
+//     that no item took effect. Any other error means an unknown outcome: each
+//     item may or may not have taken effect. Core repeats the call in both cases,
+//     with the same arguments but a later By. A repeat is harmless.
+//   - A call that carries an instant By (Lease, Call) has no effect once the store's
+//     clock is past it, wherever it was held up: at a locked row or table, in a
+//     proxy, on the network. Its caller has given it up by then and gone on.
 //   - No method waits for a locked row beyond ctx, and with a ctx that is
 //     already done none does anything.
 //   - No lock is held and no transaction is open when a method has returned.
@@ -71,19 +75,21 @@ type Store interface {
 	// replaced, its token going on from there. A repeat with the same call.ID
 	// recognises its own earlier success, whatever became of the task since, and
 	// succeeds for it without a change, on live rows and on finished ones that
-	// are still there. The first token of a new row is higher than call.Now in
-	// milliseconds, so that it rises also after a deletion.
+	// are still there. Tokens go on rising for an id that is used again after its
+	// row was deleted, whatever call.Now is: the first one comes from the store's own
+	// clock, in microseconds, at the moment of the change, or from a sequence.
 	Insert(ctx context.Context, call Call, tasks []Task) error
 	// Cancel cancels each task that is pending or running and says for each id,
 	// in order, what it was. A repeat gives the same fates as long as the rows
 	// are there. The holder of a running task learns of it by ErrLeaseLost. A
 	// locked row may fail with ErrBusy and is as it was; its fate is then zero.
-	Cancel(ctx context.Context, now time.Time, ids []ID) ([]Fate, error)
+	// call.ID has no part in it.
+	Cancel(ctx context.Context, call Call, ids []ID) ([]Fate, error)
 	// Reschedule sets the due time of pending tasks. A task that isn't pending
 	// or isn't there fails with ErrNotPending; one whose due time is not From
 	// (where From isn't zero) fails with ErrMoved, except that one which already
-	// is at To is a success.
-	Reschedule(ctx context.Context, now time.Time, moves []Move) error
+	// is at To is a success. call.ID has no part in it.
+	Reschedule(ctx context.Context, call Call, moves []Move) error
 }
 
 // TimeSource is an optional capability of a Claimer: the backend's own clock,
@@ -102,6 +108,24 @@ type Purger interface {
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
+// NoAhead is an optional capability of a Claimer whose grants can't tell every
+// back-off (Claimed.NotBefore), as it stands in no column. With such a store nothing is
+// claimed before its time, as if Options.Ahead were negative: tasks start a millisecond
+// or two late instead of on the dot, and never early. It is asked once, when Run or Tick
+// begins.
+type NoAhead interface {
+	NoAhead() bool
+}
+
+// Prober is an optional capability of a Claimer whose server may go on answering
+// reads while it refuses writes, as after a failover.
+type Prober interface {
+	// Probe returns nil where the store would take a write at this moment, else the
+	// reason. It changes no row and waits for no lock of one. Core calls it with
+	// heartbeats that had nothing to extend, and Health goes by it.
+	Probe(ctx context.Context) error
+}
+
 // IDChecker is an optional capability of a Claimer whose ids are narrower than
 // ID: integers, UUIDs.
 type IDChecker interface {
@@ -111,13 +135,17 @@ type IDChecker interface {
 	CheckID(id ID) error
 }
 
-// Call identifies one call of Insert.
+// Call is what a call of Insert, Cancel or Reschedule carries beside its items.
 type Call struct {
-	// ID is unique to this call; 1 to 64 bytes of printable ASCII.
+	// ID is unique to this call of Insert; 1 to 64 bytes of printable ASCII. Cancel
+	// and Reschedule don't use it.
 	ID string
 	// Now is the store's time, as the caller knows it. A later try of the same call
 	// may have a later one.
 	Now time.Time
+	// By is when the call's caller gives it up, by the store's clock: a store whose
+	// clock is past By changes nothing and answers ErrNotDone. Zero: never.
+	By time.Time
 }
 
 // Lease is what a call of Claim asks for.
@@ -131,6 +159,10 @@ type Lease struct {
 	DueBy time.Time
 	// Until is the end of the new lease.
 	Until time.Time
+	// By is when the call's caller gives it up, by the store's clock: a store whose
+	// clock is past By grants nothing and answers ErrNotDone. Zero: never. Without it,
+	// a claim that was held up would grant tasks to nobody, until the leases end.
+	By time.Time
 }
 
 // Verdict is a Claimer's answer about one id.
@@ -182,6 +214,11 @@ type Claimed struct {
 	// Grant, Task, Attempt and Crashes are set where Verdict is Granted.
 	Grant Grant
 	Task  Task
+	// NotBefore is the instant before which a grant must not start: the row's own
+	// due time or back-off, as the newest Insert, Reschedule, Retry or Released left
+	// it. DueBy may be later than now, so that it may be ahead. Core waits for the
+	// later of NotBefore and Task.Due. Zero: Task.Due says it all.
+	NotBefore time.Time
 	// Attempt counts the grants of the task that were not released, this one
 	// included. 0 in a grant: the store doesn't count. The scheduler then counts
 	// the failures of the id in its process's memory, for the back-off and for

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -55,9 +56,13 @@ func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, 
 	b.lease.Holder = e.nextHolder()
 	began := e.clock.mono()
 	err = e.call.call(e.base, func(ctx context.Context) (err error) {
+		b.lease.By = e.clock.by(ctx)
 		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
 		if err == nil && !slices.EqualFunc(claimed, b.jobs, func(c Claimed, j *Job) bool { return c.ID == j.Grant.ID }) {
 			err = errShortAnswer
+		}
+		if errors.Is(err, ErrNotDone) { // the clock may have jumped, so that By was past
+			poke(e.doubt)
 		}
 		return err
 	})
@@ -166,6 +171,10 @@ func (e *engine) fill(j *Job, c *Claimed, b takenBatch) {
 	j.Task, j.Grant, j.Attempt, j.Crashes = c.Task, c.Grant, c.Attempt, c.Crashes
 	if j.uncounted = c.Attempt == 0; j.uncounted {
 		j.Attempt = 1 + e.failures.get(c.ID) + c.Crashes
+	}
+	j.notBefore = c.Task.Due
+	if c.NotBefore.After(j.notBefore) {
+		j.notBefore = c.NotBefore
 	}
 	j.state = waiting
 	j.leaseUntil = c.At

@@ -139,5 +139,16 @@ func (c *clock) lag() time.Duration {
 	return c.mono() - c.cur.at
 }
 
+// by returns the store's time at which ctx ends, so that a call gives up there when it
+// does here: at the latest by what the reckoning lags behind. Zero where ctx has no end,
+// or the clock is set by hand and says nothing of the store's.
+func (c *clock) by(ctx context.Context) time.Time {
+	end, ok := ctx.Deadline()
+	if !ok || c.read == nil {
+		return time.Time{}
+	}
+	return CeilMilli(c.now().Add(time.Until(end)))
+}
+
 // until returns how long it is until the store's clock shows t, at the earliest.
 func (c *clock) until(t time.Time) time.Duration { return t.Sub(c.now()) }

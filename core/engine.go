@@ -50,6 +50,7 @@ type engine struct {
 	lost    chan struct{} // poked when the index says that it has lost entries
 	fails   chan struct{} // poked when the index begins to fail
 	taken   chan struct{} // poked when the index has answered a take, or failed it
+	doubt   chan struct{} // poked when the store's clock may not be what it is thought to be
 	sooner  chan struct{} // poked when a job came whose deadline is before lookAt
 	stop    chan struct{} // closed when Run's ctx is done
 
@@ -91,6 +92,9 @@ type stranger struct {
 }
 
 func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine {
+	if store, ok := s.store.(NoAhead); ok && store.NoAhead() {
+		opt.Ahead = 0
+	}
 	e := &engine{
 		idx: s.idx, store: s.store, handler: s.handler, opt: opt,
 		log: opt.Logger, obs: &s.opt.Observer, health: s.health, clock: c,
@@ -101,7 +105,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		holder: opt.Name + "." + rand.Text()[:13],
 		head:   make(chan struct{}, 1), room: make(chan struct{}, 1), rebuild: make(chan struct{}, 1),
 		lost: make(chan struct{}, 1), fails: make(chan struct{}, 1), taken: make(chan struct{}, 1),
-		sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+		doubt: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),

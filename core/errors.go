@@ -27,6 +27,11 @@ var (
 	ErrUnfinished = errors.New("the handler returned nil, but its step was not done")
 	// ErrBusy: the row is locked by another transaction and is as it was.
 	ErrBusy = errors.New("row is locked by another transaction")
+	// ErrNotDone: nothing of the call took effect, for certain, and a repeat may help:
+	// the server is read-only, no connection was to be had, or the call arrived after
+	// its By. It is the error of a whole call, never of an item; a call some part of
+	// which took effect never has it.
+	ErrNotDone = errors.New("not done, nothing was changed")
 	// ErrNotMigrated: the store's table isn't there, or not as this version needs
 	// it. Nothing was done, and no repeat helps before the store's Migrate has run.
 	ErrNotMigrated = errors.New("is missing or has another shape: run Migrate")

@@ -69,7 +69,7 @@ func (p *Producer) insertShared(f *flight) error {
 	for again := false; ; again = true {
 		slow := false
 		err := once.once(f.ctx, func(ctx context.Context) error {
-			err := p.store.(Store).Insert(ctx, p.stamped(f.call), f.items)
+			err := p.store.(Store).Insert(ctx, p.stamped(ctx, f.call), f.items)
 			slow = ctx.Err() != nil
 			return err
 		})

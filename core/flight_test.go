@@ -58,7 +58,7 @@ func TestASecondCallerOfAnIdComesAfterTheFirst(t *testing.T) {
 			if err := insert(); err != nil || !st.has("done") {
 				return err
 			}
-			_, err := s.store.Cancel(ctx, time.Now(), []core.ID{"done"}) // no longer live when the next one comes
+			_, err := s.store.Cancel(ctx, core.Call{Now: time.Now()}, []core.ID{"done"}) // no longer live when the next one comes
 			return err
 		}
 		s.crowd()

@@ -55,9 +55,10 @@ type Job struct {
 	// Crashes counts those of them whose lease ran out before they were settled.
 	Crashes int
 
-	clock    *clock
-	deadline atomic.Int64 // ns on the process's monotonic clock, see clock.mono
-	lateness time.Duration
+	clock     *clock
+	notBefore time.Time    // store time: the later of Task.Due and Claimed.NotBefore
+	deadline  atomic.Int64 // ns on the process's monotonic clock, see clock.mono
+	lateness  time.Duration
 
 	// What follows is the engine's, under its lock.
 	ctx        context.Context

@@ -53,27 +53,27 @@ func (e *engine) handled(j *Job, began time.Duration, err error) {
 	e.settle(j, e.outcome(j, err, cause), 1)
 }
 
-// soonestDue is when a task that is given back is due again: as planned.
+// soonestDue is when a task that is given back is due again: when it would have started.
 func (e *engine) soonestDue(j *Job) time.Time {
-	if now := e.clock.now(); j.Task.Due.Before(now) {
+	if now := e.clock.now(); j.notBefore.Before(now) {
 		return now
 	}
-	return j.Task.Due
+	return j.notBefore
 }
 
-// waitDue waits until the store's clock shows the due time; false when the task
+// waitDue waits until the store's clock shows when the job may start; false when the task
 // is to be given back, also because the clock was set back and the due time is
 // far off again: it would hold a slot all the while.
 func (e *engine) waitDue(j *Job) bool {
 	for {
-		d := e.clock.until(j.Task.Due) // asked again after each wait: the clock may have been read meanwhile
+		d := e.clock.until(j.notBefore) // asked again after each wait: the clock may have been read meanwhile
 		if d <= 0 {
 			return true
 		}
 		if d > e.opt.Ahead+e.margin() {
 			return false
 		}
-		if !e.alarm.wait(j.ctx, e.stop, j.Task.Due, d) {
+		if !e.alarm.wait(j.ctx, e.stop, j.notBefore, d) {
 			return false
 		}
 	}

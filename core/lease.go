@@ -13,7 +13,7 @@ func (e *engine) keepLeases(ctx context.Context) {
 	wait := e.heartbeat()
 	stepped := false // and not all leases were extended since
 	for {
-		await(ctx, nil, wait)
+		await(ctx, e.doubt, wait)
 		if ctx.Err() != nil {
 			return
 		}

@@ -66,6 +66,7 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 		call:    repeater{timeout: opt.Timeout, tries: 5},
 		syncing: make(chan struct{}, 1),
 	}
+	p.call.notDone = p.readAgain
 	p.gather.init(p.clock, p.fly)
 	return p, nil
 }
@@ -88,7 +89,7 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 		return nil, wrapOp("cancel", err)
 	}
 	err = inPages(ctx, p.call, good.items, nil, func(ctx context.Context, ids []ID, places []int) error {
-		got, err := store.Cancel(ctx, now, ids)
+		got, err := store.Cancel(ctx, p.stamped(ctx, Call{Now: now}), ids)
 		for i, fate := range got {
 			fates[good.places[places[i]]] = fate
 		}
@@ -133,7 +134,7 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 		return wrapOp("reschedule", err)
 	}
 	err = inPages(ctx, p.call, good.items, nil, func(ctx context.Context, moves []Move, _ []int) error {
-		return store.Reschedule(ctx, now, moves)
+		return store.Reschedule(ctx, p.stamped(ctx, Call{Now: now}), moves)
 	})
 	if err != nil && !answered(err) {
 		p.opt.Observer.failed("store: reschedule", err)
@@ -199,6 +200,15 @@ func (p *Producer) now(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return FloorMilli(p.clock.now()), nil
+}
+
+// readAgain reads the store's clock: a call that was not done may have come too late by
+// a reckoning that is no longer right.
+func (p *Producer) readAgain() {
+	_ = p.call.once(context.Background(), func(ctx context.Context) error {
+		_, err := p.clock.sync(ctx, 0, 0)
+		return err
+	})
 }
 
 func (p *Producer) keepsNoTasks(op string) error {

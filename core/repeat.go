@@ -45,6 +45,7 @@ type repeater struct {
 	timeout time.Duration   // of one try
 	tries   int             // at least 1
 	stop    <-chan struct{} // closed: at most triesAfterStop in all; nil: never
+	notDone func()          // called when a try was not done at all, before the next; nil: nothing
 }
 
 // triesAfterStop is how many tries a call has when a shutdown came upon it: what
@@ -58,6 +59,9 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 		err := r.once(ctx, f)
 		if answered(err) && !isBusy(err) || errors.Is(err, ErrNotMigrated) || try >= r.tries {
 			return err
+		}
+		if r.notDone != nil && errors.Is(err, ErrNotDone) {
+			r.notDone()
 		}
 		pause, stop := jitter(10*time.Millisecond<<(2*(try-1))), r.stop
 		if try < triesAfterStop {

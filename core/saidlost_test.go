@@ -36,7 +36,7 @@ func TestALossThatTheHandlerReportsIsNoWarning(t *testing.T) {
 				var log bytes.Buffer
 				refused := make(chan error, 1)
 				h := core.HandlerFunc(func(ctx context.Context, job *core.Job) error {
-					_, err := store.Cancel(ctx, job.Now(), []core.ID{job.Task.ID}) // as a payment would
+					_, err := store.Cancel(ctx, core.Call{Now: job.Now()}, []core.ID{job.Task.ID}) // as a payment would
 					return errors.Join(err, c.returns)
 				})
 				stop := running(t, newScheduler(t, idx, store, h, core.Options{

@@ -122,7 +122,7 @@ func storable(tasks []Task) batch[Task] {
 // and tells the index of them. tried (nil: nothing) is called when a try has ended.
 func (p *Producer) scheduleAlone(ctx context.Context, store Store, call Call, good batch[Task], tried func()) error {
 	err := inPages(ctx, p.call, good.items, taskBytes, func(ctx context.Context, tasks []Task, _ []int) error {
-		err := store.Insert(ctx, p.stamped(call), tasks)
+		err := store.Insert(ctx, p.stamped(ctx, call), tasks)
 		if tried != nil {
 			tried()
 		}
@@ -145,14 +145,14 @@ func (p *Producer) outcomeUnknown(call Call, err error, good batch[Task]) error 
 
 func entryOf(t Task) Entry { return Entry{ID: t.ID, Due: t.Due} }
 
-// stamped returns call with the present time. A new row's token starts from it: a
-// time of minutes ago could lie below the tokens of a task of that id which was
-// finished and deleted meanwhile.
-func (p *Producer) stamped(call Call) Call {
+// stamped returns call with the present time, and with the end of this try as the time
+// after which it must have no effect.
+func (p *Producer) stamped(ctx context.Context, call Call) Call {
 	if p.clock.lag() < time.Hour {
 		if now := FloorMilli(p.clock.now()); now.After(call.Now) {
 			call.Now = now
 		}
+		call.By = p.clock.by(ctx)
 	}
 	return call
 }

@@ -10,7 +10,7 @@ import (
 
 // Cancel is one UPDATE and one read-back for each 500 ids, and with
 // DeleteFinished one DELETE.
-func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -20,7 +20,7 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 	fates := make([]core.Fate, len(ids))
 	var failed failures
 	for _, chunk := range chunks(sorted(ids, sameID), idBytes(sameID)) {
-		if err := s.cancelChunk(ctx, now, chunk, fates, &failed); err != nil {
+		if err := s.cancelChunk(ctx, call.Now, chunk, fates, &failed); err != nil {
 			return nil, s.fail("cancel", err)
 		}
 	}

@@ -125,10 +125,10 @@ func wholeLife(t *testing.T, s *Store) {
 
 	move := []core.Move{{ID: "later", From: at(5000), To: at(7000)}, {ID: "it's", To: at(30)}}
 	for range 2 {
-		require.NoError(t, s.Reschedule(ctx, at(3), move))
+		require.NoError(t, s.Reschedule(ctx, core.Call{Now: at(3)}, move))
 	}
 	for range 2 {
-		fates, err := s.Cancel(ctx, at(4), []core.ID{"later", "unknown", "done"})
+		fates, err := s.Cancel(ctx, core.Call{Now: at(4)}, []core.ID{"later", "unknown", "done"})
 		require.NoError(t, err)
 		assert.Equal(t, []core.Fate{core.Cancelled, core.Unknown, core.Finished}, fates)
 	}

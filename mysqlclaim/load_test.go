@@ -257,7 +257,7 @@ func TestProducersOfTheSameIDsAgreeOnOne(t *testing.T) {
 				}
 				wg.Wait()
 				assert.Equal(t, int64(len(list)), made.Load(), "each id was made once in round %d", round)
-				_, err := s.Cancel(t.Context(), base, idsOf(list)) // so that the next round replaces them
+				_, err := s.Cancel(t.Context(), core.Call{Now: base}, idsOf(list)) // so that the next round replaces them
 				require.NoError(t, err)
 			}
 			t.Logf("%s: %d calls, %d deadlocks", isolation, c.calls.Load(), c.deadlocks.Load())

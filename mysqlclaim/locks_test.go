@@ -52,7 +52,7 @@ func passOverLocked(t *testing.T, s *Store) {
 	got, err = s.Claim(ctx, []core.ID{"locked"}, leaseOf("h", base))
 	require.NoError(t, err)
 	assert.Equal(t, []core.Verdict{core.Refused}, verdicts(got), "alone, where the row might be read as a constant")
-	require.ErrorIs(t, s.Reschedule(ctx, base, []core.Move{{ID: "locked", To: at(9)}}), core.ErrBusy)
+	require.ErrorIs(t, s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: "locked", To: at(9)}}), core.ErrBusy)
 	unlock()
 
 	claimed := grant(t, s, leaseOf("h", base), ids[:3]...)
@@ -68,7 +68,7 @@ func passOverLocked(t *testing.T, s *Store) {
 	busy(t, s.Settle(ctx, base, []core.Settlement{
 		{Grant: grants[0], Outcome: core.Done}, {Grant: grants[1], Outcome: core.Done}, {Grant: grants[2], Outcome: core.DeadLetter},
 	}), "settle")
-	_, err = s.Cancel(ctx, base, []core.ID{"a", "locked", "z"})
+	_, err = s.Cancel(ctx, core.Call{Now: base}, []core.ID{"a", "locked", "z"})
 	busy(t, err, "cancel")
 	_, err = s.Waiting(ctx, base, core.Entry{}, at(1), 10)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestNothingStaysLockedOrOpenWhenAMethodHasReturned(t *testing.T) {
 		insert(t, s, wholeSet...)
 		claimed := grant(t, s, leaseOf("h", base), idsOf(wholeSet)...)
 		require.NoError(t, s.Settle(t.Context(), base, []core.Settlement{{Grant: claimed[0].Grant, Outcome: core.Done}}))
-		_, err := s.Cancel(t.Context(), base, []core.ID{claimed[1].ID})
+		_, err := s.Cancel(t.Context(), core.Call{Now: base}, []core.ID{claimed[1].ID})
 		require.NoError(t, err)
 		var open int
 		require.NoError(t, s.db.QueryRowContext(t.Context(),

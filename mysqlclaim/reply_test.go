@@ -138,7 +138,7 @@ func lifeWithLostReplies(t *testing.T, proxy *cutter, pass int64, db *sql.DB, di
 		lose(func() error { return s.Settle(ctx, at(due), st) })
 	}
 	lose(func() error { return s.Insert(ctx, callNamed("first"), []core.Task{task(id)}) })
-	lose(func() error { return s.Reschedule(ctx, base, []core.Move{{ID: id, From: base, To: at(1)}}) })
+	lose(func() error { return s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: id, From: base, To: at(1)}}) })
 	claim(leaseOf("h1", at(1)))
 	lose(func() error { return s.Extend(ctx, []core.Grant{claimed[0].Grant}, at(60_000)) })
 	settle(core.Retry, 2)
@@ -153,7 +153,7 @@ func lifeWithLostReplies(t *testing.T, proxy *cutter, pass int64, db *sql.DB, di
 	assert.Equal(t, 1, claimed[0].Attempt)
 	var fates []core.Fate
 	lose(func() (err error) {
-		fates, err = s.Cancel(ctx, at(6), []core.ID{id})
+		fates, err = s.Cancel(ctx, core.Call{Now: at(6)}, []core.ID{id})
 		return err
 	})
 	assert.Equal(t, []core.Fate{core.WasRunning}, fates)

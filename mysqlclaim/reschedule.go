@@ -3,7 +3,6 @@ package mysqlclaim
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/dueclaim/dueclaim/core"
 )
@@ -14,7 +13,7 @@ func moveBytes(it item[core.Move]) int { return literalBytes(len(it.v.ID)) + 80 
 
 // Reschedule is one UPDATE for each 500 moves, and one read-back where it
 // changed fewer rows than that.
-func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
 	if len(moves) == 0 {
 		return nil
 	}

@@ -2,7 +2,6 @@ package pgclaim
 
 import (
 	"context"
-	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -38,7 +37,7 @@ SELECT t.id, t.status, t.lease_until, coalesce(t.due, 0) FROM {table} AS t
 // Cancel implements core.Store: one round trip when every id was live, a second
 // one to see what the others were. A row that is locked, or that a trigger or a
 // row security policy doesn't let change, fails with core.ErrBusy and has no Fate.
-func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -54,7 +53,7 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 	var failed []core.ItemError
 	for b := range batches(ids, func(id core.ID) core.ID { return id }, nil) {
 		left := b.open()
-		err := r.run(ctx, statement, []any{s.queue, b.ids(), now.UnixMilli()}, func(scan scanner) error {
+		err := r.run(ctx, statement, []any{s.queue, b.ids(), call.Now.UnixMilli()}, func(scan scanner) error {
 			var id, status string
 			var row claim.Row
 			if err := scan(&id, &status, &row.LeaseUntil); err != nil {

@@ -18,7 +18,7 @@ UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
  WHERE {found} AND {claimable}
-RETURNING t.id, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`
+RETURNING t.id, t.due, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`
 
 const seeClaimsSQL = `
 SELECT t.id, t.status, coalesce(t.due, 0), t.planned, t.token, t.holder, t.lease_until,
@@ -56,7 +56,7 @@ func (s *Store) claim(ctx context.Context, r runner, b batch[core.ID], lease cor
 	err := r.run(ctx, s.sql.claim, args, func(scan scanner) error {
 		row := claim.Row{Status: claim.Running, Holder: lease.Holder, LeaseUntil: lease.Until.UnixMilli()}
 		var id string
-		if err := scan(&id, &row.Planned, &row.Token, &row.Attempts, &row.Crashes, &row.MaxAttempts,
+		if err := scan(&id, &row.Due, &row.Planned, &row.Token, &row.Attempts, &row.Crashes, &row.MaxAttempts,
 			&row.Kind, &row.Payload, &row.Meta); err != nil {
 			return err
 		}

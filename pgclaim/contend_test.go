@@ -181,7 +181,7 @@ func TestBatchesBeyondOneStatement(t *testing.T) {
 			settlements[i] = core.Settlement{Grant: c.Grant, Outcome: core.Done}
 		}
 		require.NoError(t, s.Settle(t.Context(), at(1), settlements))
-		fates, err := s.Cancel(t.Context(), at(2), ids)
+		fates, err := s.Cancel(t.Context(), core.Call{Now: at(2)}, ids)
 		require.NoError(t, err)
 		for _, f := range fates {
 			require.Equal(t, core.Finished, f)

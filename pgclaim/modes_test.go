@@ -89,11 +89,11 @@ func TestEveryStepWorksInEveryQueryExecMode(t *testing.T) {
 			`done 0 1 0 7000 `, `pending 300000 2000 0 0 `, `dead 3000 1 0 7000 gave up`, `pending 200000 200000 1 0 it's "bad"\`,
 		}, rows)
 
-		fates, err := s.Cancel(ctx, at(8), []core.ID{strange[0], strange[1], strange[4], "none", "A"})
+		fates, err := s.Cancel(ctx, core.Call{Now: at(8)}, []core.ID{strange[0], strange[1], strange[4], "none", "A"})
 		require.NoError(t, err)
 		want := []core.Fate{core.Finished, core.Cancelled, core.WasRunning, core.Unknown, core.Cancelled}
 		assert.Equal(t, want, fates)
-		fates, err = s.Cancel(ctx, at(9), []core.ID{strange[0], strange[1], strange[4], "none", "A"})
+		fates, err = s.Cancel(ctx, core.Call{Now: at(9)}, []core.ID{strange[0], strange[1], strange[4], "none", "A"})
 		require.NoError(t, err)
 		assert.Equal(t, want, fates, "a repeat")
 
@@ -105,7 +105,7 @@ func TestEveryStepWorksInEveryQueryExecMode(t *testing.T) {
 			{ID: "none", To: at(400)},
 		}
 		for range 2 {
-			requireItems(t, s.Reschedule(ctx, at(9), moves), map[int]error{1: core.ErrMoved, 3: core.ErrNotPending, 4: core.ErrNotPending})
+			requireItems(t, s.Reschedule(ctx, core.Call{Now: at(9)}, moves), map[int]error{1: core.ErrMoved, 3: core.ErrNotPending, 4: core.ErrNotPending})
 		}
 
 		n, err := s.Purge(ctx, at(8), 10)

@@ -2,7 +2,6 @@ package pgclaim
 
 import (
 	"context"
-	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -26,7 +25,7 @@ const anyDue = -1
 
 // Reschedule implements core.Store: one round trip when all moved, a second one to
 // see why not. A locked row fails with core.ErrBusy.
-func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
 	if len(moves) == 0 {
 		return nil
 	}

@@ -25,12 +25,12 @@ SELECT id, status, lease_until FROM $table
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Cancel implements [core.Store].
-func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	var fates []core.Fate
 	for _, chunk := range claim.Chunks(ids, maxItems, 0, nil) {
 		var f []core.Fate
 		err := s.write(ctx, len(chunk), func(q querier) (err error) {
-			f, err = s.cancelIn(ctx, q, now, chunk)
+			f, err = s.cancelIn(ctx, q, call.Now, chunk)
 			return err
 		})
 		if err != nil {
@@ -78,7 +78,7 @@ SELECT id, status, coalesce(due, 0) FROM $table
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Reschedule implements [core.Store].
-func (s *Store) Reschedule(ctx context.Context, _ time.Time, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
 	var failed []core.ItemError
 	for start, chunk := range claim.Chunks(moves, maxItems, 0, nil) {
 		var errs []core.ItemError

@@ -16,12 +16,12 @@ UPDATE $table SET
 	attempts = attempts + 1, crashes = crashes + (status = 'running')
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2)) AND +due <= ?5
 	AND (status = 'pending' OR (status = 'running' AND lease_until < ?6 AND holder <> ?3))
-RETURNING id, token, planned, attempts, crashes, max_attempts, kind, payload, meta`
+RETURNING id, token, due, planned, attempts, crashes, max_attempts, kind, payload, meta`
 
 const claimedSQL = `
-SELECT id, token, planned, attempts, crashes, max_attempts, kind,
+SELECT id, token, coalesce(due, 0), planned, attempts, crashes, max_attempts, kind,
 	CASE holder WHEN ?3 THEN payload END, CASE holder WHEN ?3 THEN meta END,
-	status, holder, lease_until, coalesce(due, 0)
+	status, holder, lease_until
 FROM $table
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
@@ -54,7 +54,7 @@ func (s *Store) claimIn(ctx context.Context, q querier, ids []core.ID, lease cor
 	}
 	// The rows are read into one and the same variable: what is kept of it is copied.
 	r := claim.Row{Status: claim.Running, Holder: lease.Holder, LeaseUntil: millis(lease.Until)}
-	columns := []any{(*string)(&r.ID), &r.Token, &r.Planned, &r.Attempts, &r.Crashes, &r.MaxAttempts, &r.Kind, &r.Payload, &r.Meta}
+	columns := []any{(*string)(&r.ID), &r.Token, &r.Due, &r.Planned, &r.Attempts, &r.Crashes, &r.MaxAttempts, &r.Kind, &r.Payload, &r.Meta}
 	read := func(scan scanner) error {
 		r.Payload, r.Meta = nil, nil
 		if err := scan(columns...); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) claimIn(ctx context.Context, q querier, ids []core.ID, lease cor
 			others = append(others, id)
 		}
 	}
-	columns = append(columns, (*string)(&r.Status), &r.Holder, &r.LeaseUntil, &r.Due)
+	columns = append(columns, (*string)(&r.Status), &r.Holder, &r.LeaseUntil)
 	return claimed, q.query(ctx, s.sql.claimed, read, s.queue, idArray(others), lease.Holder)
 }
 

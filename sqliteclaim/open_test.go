@@ -183,7 +183,7 @@ func TestMissingTableNamesMigrate(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	ctx := t.Context()
 	_, claimErr := s.Claim(ctx, ids(1), lease("h", 1, 2))
-	_, cancelErr := s.Cancel(ctx, noon, ids(1))
+	_, cancelErr := s.Cancel(ctx, core.Call{Now: noon}, ids(1))
 	_, waitingErr := s.Waiting(ctx, noon, core.Entry{}, noon, 1)
 	for call, err := range map[string]error{
 		"insert": s.Insert(ctx, call("c"), []core.Task{{ID: "a", Due: noon}}), "claim": claimErr, "cancel": cancelErr, "waiting": waitingErr,

@@ -120,9 +120,9 @@ func (h *history) step(t *testing.T, step int) {
 		h.same(t, step, h.memory.Extend(ctx, grants, until), h.store.Extend(ctx, grants, until))
 	case 8:
 		ids = ids[:len(ids)/3]
-		want, err := h.memory.Cancel(ctx, h.now, ids)
+		want, err := h.memory.Cancel(ctx, core.Call{Now: h.now}, ids)
 		require.NoError(t, err)
-		got, err := h.store.Cancel(ctx, h.now, ids)
+		got, err := h.store.Cancel(ctx, core.Call{Now: h.now}, ids)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "cancel at step %d", step)
 	case 9:
@@ -136,7 +136,7 @@ func (h *history) step(t *testing.T, step int) {
 			}
 			moves = append(moves, m)
 		}
-		h.same(t, step, h.memory.Reschedule(ctx, h.now, moves), h.store.Reschedule(ctx, h.now, moves))
+		h.same(t, step, h.memory.Reschedule(ctx, core.Call{Now: h.now}, moves), h.store.Reschedule(ctx, core.Call{Now: h.now}, moves))
 	}
 	h.look(t, step)
 }

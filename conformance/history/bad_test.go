@@ -40,11 +40,11 @@ func (s odd) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core
 	return s.Store.Claim(ctx, ids, lease)
 }
 
-func (s odd) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s odd) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	if err := s.before(cancels); err != nil {
 		return nil, err
 	}
-	return s.Store.Cancel(ctx, now, ids)
+	return s.Store.Cancel(ctx, call, ids)
 }
 
 func (s odd) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
@@ -61,11 +61,11 @@ func (s odd) Extend(ctx context.Context, grants []core.Grant, until time.Time) e
 	return s.Store.Extend(ctx, grants, until)
 }
 
-func (s odd) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
+func (s odd) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	if err := s.before(reschedules); err != nil {
 		return err
 	}
-	return s.Store.Reschedule(ctx, now, moves)
+	return s.Store.Reschedule(ctx, call, moves)
 }
 
 func (s odd) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {

@@ -251,7 +251,7 @@ func (c *client) settle(ctx context.Context) {
 func (c *client) cancel(ctx context.Context) {
 	ids, now := c.some(), c.when(4)
 	c.do(ids, slices.Repeat([]op{{kind: cancels, now: now}}, len(ids)), func() ([]answer, error) {
-		fates, err := c.store.Cancel(ctx, now, ids)
+		fates, err := c.store.Cancel(ctx, core.Call{Now: now}, ids)
 		answers := make([]answer, len(ids))
 		for i := range min(len(fates), len(ids)) {
 			answers[i].fate = fates[i]
@@ -271,7 +271,7 @@ func (c *client) reschedule(ctx context.Context) {
 		ops[i] = op{kind: reschedules, from: moves[i].From, due: moves[i].To}
 	}
 	c.do(ids, ops, func() ([]answer, error) {
-		return make([]answer, len(ids)), c.store.Reschedule(ctx, present, moves)
+		return make([]answer, len(ids)), c.store.Reschedule(ctx, core.Call{Now: present}, moves)
 	})
 }
 

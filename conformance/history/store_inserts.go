@@ -129,13 +129,13 @@ func (s *storeRun) cancelAll(at place, now time.Time, ids []core.ID) {
 	ctx := at.ctx
 	s.step("%s: Cancel%s(now %s, %s)", at, showDone(ctx), stamp(now), list(ids, showID))
 	arg := slices.Clone(ids)
-	got, err := s.handles[at.handle].(core.Store).Cancel(ctx, now, arg)
+	got, err := s.handles[at.handle].(core.Store).Cancel(ctx, core.Call{Now: now}, arg)
 	unchanged(s.record, ids, arg, showID)
 	if s.refused(ctx, err, len(ids)) {
 		return
 	}
 	s.mustNot(err)
-	want, _ := s.right.Cancel(ctx, now, ids)
+	want, _ := s.right.Cancel(ctx, core.Call{Now: now}, ids)
 	same(s.record, "fates", want, got, showFate)
 	s.deleted = s.deleted || !s.keeps
 }
@@ -163,12 +163,12 @@ func (s *storeRun) rescheduleAll(at place, now time.Time, moves []core.Move) {
 	ctx := at.ctx
 	s.step("%s: Reschedule%s(now %s, %s)", at, showDone(ctx), stamp(now), list(moves, showMove))
 	arg := slices.Clone(moves)
-	got := s.handles[at.handle].(core.Store).Reschedule(ctx, now, arg)
+	got := s.handles[at.handle].(core.Store).Reschedule(ctx, core.Call{Now: now}, arg)
 	unchanged(s.record, moves, arg, showMove)
 	if s.refused(ctx, got, len(moves)) {
 		return
 	}
-	s.sameRefusals(s.right.Reschedule(ctx, now, moves), got)
+	s.sameRefusals(s.right.Reschedule(ctx, core.Call{Now: now}, moves), got)
 	for _, m := range moves {
 		s.rescheduled[m.ID] = true
 	}

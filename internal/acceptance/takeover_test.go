@@ -82,7 +82,7 @@ func TestAWorkerThatWasStoppedBeyondItsLeaseCompletesNothing(t *testing.T) {
 func writable(t *testing.T, b *fleet.Bench) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err := b.Store.Cancel(ctx, time.Now().UTC().Truncate(time.Millisecond), []core.ID{"nobody's"})
+	_, err := b.Store.Cancel(ctx, core.Call{Now: time.Now().UTC().Truncate(time.Millisecond)}, []core.ID{"nobody's"})
 	return err == nil
 }
 

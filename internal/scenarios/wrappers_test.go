@@ -99,8 +99,8 @@ func (h *hooked) Insert(ctx context.Context, call core.Call, list []core.Task) e
 	return err
 }
 
-func (h *hooked) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
-	fates, err := h.Store.Cancel(ctx, now, ids)
+func (h *hooked) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
+	fates, err := h.Store.Cancel(ctx, call, ids)
 	if err == nil && h.afterCancel != nil {
 		err = h.afterCancel()
 	}

@@ -254,11 +254,11 @@ func (l *ledger) settled(s *core.Settlement, b *claim.MemoryTask, refused error)
 	}
 }
 
-func (l *ledger) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (l *ledger) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.rows(ids)
-	fates, err := l.mem.Cancel(ctx, now, ids)
+	fates, err := l.mem.Cancel(ctx, call, ids)
 	if err != nil {
 		return fates, err
 	}
@@ -274,10 +274,10 @@ func (l *ledger) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]co
 	return fates, nil
 }
 
-func (l *ledger) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
+func (l *ledger) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mem.Reschedule(ctx, now, moves)
+	return l.mem.Reschedule(ctx, call, moves)
 }
 
 func (l *ledger) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {

@@ -69,14 +69,14 @@ func (s *gatedStore) Insert(ctx context.Context, call core.Call, tasks []core.Ta
 	return s.do(ctx, "insert", func(ctx context.Context) error { return s.inner.Insert(ctx, call, tasks) })
 }
 
-func (s *gatedStore) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *gatedStore) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	ids = slices.Clone(ids)
-	return through(ctx, s.g, toStore, "cancel", func(ctx context.Context) ([]core.Fate, error) { return s.inner.Cancel(ctx, now, ids) })
+	return through(ctx, s.g, toStore, "cancel", func(ctx context.Context) ([]core.Fate, error) { return s.inner.Cancel(ctx, call, ids) })
 }
 
-func (s *gatedStore) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
+func (s *gatedStore) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	moves = slices.Clone(moves)
-	return s.do(ctx, "reschedule", func(ctx context.Context) error { return s.inner.Reschedule(ctx, now, moves) })
+	return s.do(ctx, "reschedule", func(ctx context.Context) error { return s.inner.Reschedule(ctx, call, moves) })
 }
 
 // clockedStore is a gatedStore that tells the time.

@@ -56,13 +56,13 @@ func (s impatient) Waiting(ctx context.Context, now time.Time, after core.Entry,
 	return got, err
 }
 
-func (s impatient) Cancel(ctx context.Context, now time.Time, ids []core.ID) (got []core.Fate, err error) {
-	err = within(ctx, func(ctx context.Context) (err error) { got, err = s.Store.Cancel(ctx, now, ids); return err })
+func (s impatient) Cancel(ctx context.Context, call core.Call, ids []core.ID) (got []core.Fate, err error) {
+	err = within(ctx, func(ctx context.Context) (err error) { got, err = s.Store.Cancel(ctx, call, ids); return err })
 	return got, err
 }
 
-func (s impatient) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
-	return within(ctx, func(ctx context.Context) error { return s.Store.Reschedule(ctx, now, moves) })
+func (s impatient) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
+	return within(ctx, func(ctx context.Context) error { return s.Store.Reschedule(ctx, call, moves) })
 }
 
 func histories() int {

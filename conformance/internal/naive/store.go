@@ -357,14 +357,14 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 }
 
 // Cancel implements core.Store.
-func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
+func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	if err := s.enter(ctx, len(ids)); err != nil {
 		if s.is("broken cancel is unknown") && errors.Is(err, errAway) {
 			return slices.Repeat([]core.Fate{core.Unknown}, len(ids)), nil
 		}
 		return nil, err
 	}
-	s.across("cancel without the queue", func(other *Store) { _, _ = other.Cancel(ctx, now, ids) })
+	s.across("cancel without the queue", func(other *Store) { _, _ = other.Cancel(ctx, call, ids) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var fates []core.Fate
@@ -388,13 +388,13 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 			fates = append(fates, core.Finished)
 		default:
 			if r.live() {
-				r.wasRunning = r.heldAt(now)
+				r.wasRunning = r.heldAt(call.Now)
 				if s.is("cancel by state alone") {
 					r.wasRunning = r.state == "running"
 				}
 				if !(r.wasRunning && s.is("cancel leaves the running") || s.is("cancel leaves the pending")) {
 					s.gap("cancel checks, then writes")
-					s.finish(id, r, "cancelled", now)
+					s.finish(id, r, "cancelled", call.Now)
 				}
 			}
 			fates = append(fates, map[bool]core.Fate{false: core.Cancelled, true: core.WasRunning}[r.wasRunning])
@@ -404,11 +404,11 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]cor
 }
 
 // Reschedule implements core.Store.
-func (s *Store) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	if err := s.enter(ctx, len(moves)); err != nil {
 		return unless(s.hides(len(moves)), err)
 	}
-	s.across("reschedule without the queue", func(other *Store) { _ = other.Reschedule(ctx, now, moves) })
+	s.across("reschedule without the queue", func(other *Store) { _ = other.Reschedule(ctx, call, moves) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.is("batch cut at 1,000") {
