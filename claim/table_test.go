@@ -20,8 +20,8 @@ func recipe() claim.Table {
 		State: claim.StateColumn{
 			Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("cancelled"),
 		},
-		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime}, After: 30 * time.Minute},
-		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime},
+		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Zone: time.UTC}, After: 30 * time.Minute},
+		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC},
 		LeaseFor: 30 * time.Second,
 	}
 }
@@ -99,9 +99,14 @@ func TestWhatIsWrongWithATableIsSaid(t *testing.T) {
 		"a fixed kind":             {full, func(t *claim.Table) { t.FixedKind = strings.Repeat("k", 101) }, "kind has 101 bytes"},
 		"digits":                   {full, func(t *claim.Table) { t.Updated.Digits = 7 }, "Digits is 7"},
 		"digits of an integer":     {full, func(t *claim.Table) { t.Lease.Digits = 3 }, "Digits is 3"},
-		"a zone of an integer":     {full, func(t *claim.Table) { t.Lease.Zone = time.UTC }, "Zone is for DateTime only"},
-		"a kind of time":           {full, func(t *claim.Table) { t.Lease.Kind = 9 }, "the kind is 9"},
-		"a time without a name":    {full, func(t *claim.Table) { t.Lease = claim.TimeColumn{Digits: 1} }, "Lease has no column name"},
+		"a wall clock's zone":      {recipe, func(t *claim.Table) { t.Due.Base.Zone = nil }, "column created_at (Due.Base): Zone is missing: a DateTime is what a wall clock shows, and only your statements say whose. Write Zone: time.UTC if they write UTC"},
+		"another's":                {recipe, func(t *claim.Table) { t.Updated.Zone = nil }, "column updated_at (Updated): Zone is missing"},
+		"a zone of an instant": {full, func(t *claim.Table) {
+			t.Lease = claim.TimeColumn{Name: "lease_until", Kind: claim.Timestamp, Zone: time.UTC}
+		}, "Zone is for DateTime only"},
+		"a zone of an integer":  {full, func(t *claim.Table) { t.Lease.Zone = time.UTC }, "Zone is for DateTime only"},
+		"a kind of time":        {full, func(t *claim.Table) { t.Lease.Kind = 9 }, "the kind is 9"},
+		"a time without a name": {full, func(t *claim.Table) { t.Lease = claim.TimeColumn{Digits: 1} }, "Lease has no column name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := c.table()

@@ -15,9 +15,11 @@ type TimeColumn struct {
 	// column keeps, 0 to 6: the n of DATETIME(n). Postgres types without (n) have 6.
 	// dueclaim rounds to it before it writes, up or down as is safe.
 	Digits int
-	// Zone is the zone whose wall clock a DateTime column shows; nil: UTC. In a zone
-	// with summer time, an hour is ambiguous once a year: due times in it are taken
-	// as the later ones.
+	// Zone is the zone whose wall clock a DateTime column shows, which nothing but the
+	// user's own statements decides: it must be given for DateTime, and only there. In
+	// a zone with summer time, times in the hour that is shown twice are taken as the
+	// later ones, and those in the hour that is left out as its end. With time.Local
+	// all processes on the table must have the same zone.
 	Zone *time.Location
 }
 
@@ -90,15 +92,18 @@ func (c TimeColumn) AtMost(t time.Time) int64 {
 	return c.value(t)
 }
 
-// Below is the value below which all are surely before t: what a "column < …"
-// compares with to find out whether a lease is over.
+// Below is the value below which all are surely before t, and no other is: what a
+// "column < …" compares with to find out whether a lease is over, or a "column >= …"
+// for what is not before t.
 func (c TimeColumn) Below(t time.Time) int64 {
-	if c.Kind == DateTime && c.Zone != nil {
-		if first := beforeRepeated(t, c.Zone); first.Before(t) {
-			t = first.Add(time.Microsecond)
-		}
+	if c.Kind != DateTime || c.Zone == nil {
+		return c.AtLeast(t)
 	}
-	return c.AtLeast(t)
+	if first := beforeRepeated(t, c.Zone); first.Before(t) {
+		t = first.Add(time.Microsecond)
+	}
+	t = c.Round(t, true)
+	return clock(t, c.Zone) - skipped(t, c.Zone).Microseconds()
 }
 
 // AtLeast is the earliest value of the column that is not before t: what is
@@ -121,6 +126,16 @@ func beforeRepeated(t time.Time, zone *time.Location) time.Time {
 		return first.Add(-time.Microsecond)
 	}
 	return t
+}
+
+// skipped is how much the zone's clock leaves out at t, where it is put forward just
+// then, else 0: rows that say something in between mean t.
+func skipped(t time.Time, zone *time.Location) time.Duration {
+	start, _ := t.In(zone).ZoneBounds()
+	if !start.Equal(t) {
+		return 0
+	}
+	return max(0, time.Duration(clock(t, zone)-1-clock(t.Add(-time.Microsecond), zone))*time.Microsecond)
 }
 
 func (c TimeColumn) value(t time.Time) int64 {
@@ -155,7 +170,9 @@ func (c TimeColumn) Text(value int64) string {
 // Integer tells whether the column holds an integer.
 func (c TimeColumn) Integer() bool { return c.Kind == UnixMilli || c.Kind == UnixSecond }
 
-// Read is the instant of a column's value. An ambiguous one is the later.
+// Read is the instant of a column's value. An ambiguous one is the later; one that
+// its zone's clock leaves out is the moment at which it is put forward. So a later
+// value never reads as an earlier instant.
 func (c TimeColumn) Read(value int64) time.Time {
 	switch c.Kind {
 	case UnixMilli:
@@ -168,8 +185,14 @@ func (c TimeColumn) Read(value int64) time.Time {
 		return t
 	}
 	local := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), c.Zone)
-	// time.Date may give either of two; the other is the zone's change away.
-	if _, end := local.ZoneBounds(); !end.IsZero() {
+	start, end := local.ZoneBounds()
+	if shown := clock(local, c.Zone); shown > value { // left out: time.Date goes by either of two offsets
+		return start.UTC()
+	} else if shown < value {
+		return end.UTC()
+	}
+	// Of an ambiguous one it may give either; the other is the zone's change away.
+	if !end.IsZero() {
 		_, before := local.Zone()
 		_, after := end.In(c.Zone).Zone()
 		if later := local.Add(time.Duration(before-after) * time.Second); later.After(local) && clock(later, c.Zone) == value {
@@ -196,6 +219,9 @@ func (c TimeColumn) check(role string) error {
 		return fmt.Errorf("%w: column %s (%s): Digits is %d; want 0 to 6, and 0 for an integer", core.ErrInvalid, c.Name, role, c.Digits)
 	case c.Zone != nil && c.Kind != DateTime:
 		return fmt.Errorf("%w: column %s (%s): Zone is for DateTime only", core.ErrInvalid, c.Name, role)
+	case c.Kind == DateTime && c.Zone == nil:
+		return fmt.Errorf("%w: column %s (%s): Zone is missing: a DateTime is what a wall clock shows, and only your statements say whose. "+
+			"Write Zone: time.UTC if they write UTC, else the zone that they write (for a time.Time that go-sql-driver/mysql is passed: the DSN's loc). Verify compares it with what the session writes", core.ErrInvalid, c.Name, role)
 	}
 	return nil
 }

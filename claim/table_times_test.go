@@ -16,9 +16,9 @@ import (
 var timeColumns = []claim.TimeColumn{
 	{Name: "c", Kind: claim.UnixMilli},
 	{Name: "c", Kind: claim.UnixSecond},
-	{Name: "c", Kind: claim.DateTime},
-	{Name: "c", Kind: claim.DateTime, Digits: 3},
-	{Name: "c", Kind: claim.DateTime, Digits: 6},
+	{Name: "c", Kind: claim.DateTime, Zone: time.UTC},
+	{Name: "c", Kind: claim.DateTime, Digits: 3, Zone: time.UTC},
+	{Name: "c", Kind: claim.DateTime, Digits: 6, Zone: time.UTC},
 	{Name: "c", Kind: claim.Timestamp},
 	{Name: "c", Kind: claim.Timestamp, Digits: 6},
 	{Name: "c", Kind: claim.Timestamp, Digits: 1},
@@ -48,7 +48,7 @@ func TestTextHasTheColumnsDigits(t *testing.T) {
 	for digits, want := range map[int]string{
 		0: "2030-01-02 03:04:05", 1: "2030-01-02 03:04:05.6", 3: "2030-01-02 03:04:05.678", 6: "2030-01-02 03:04:05.678901",
 	} {
-		c := claim.TimeColumn{Name: "c", Kind: claim.DateTime, Digits: digits}
+		c := claim.TimeColumn{Name: "c", Kind: claim.DateTime, Zone: time.UTC, Digits: digits}
 		assert.Equal(t, want, c.Text(c.AtMost(at)))
 	}
 }
@@ -92,6 +92,48 @@ func TestInAnHourThatComesTwiceNothingIsEarly(t *testing.T) {
 		at := spring.Add(d)
 		assert.Equal(t, at, c.Read(c.AtLeast(at)))
 		assert.Equal(t, c.AtLeast(at), c.AtMost(at))
-		assert.Equal(t, c.AtLeast(at), c.Below(at))
+		if d != 0 { // then rows of the hour that is left out are meant, too
+			assert.Equal(t, c.AtLeast(at), c.Below(at))
+		}
+	}
+}
+
+// changes are moments at which a zone's clock is put forward or back.
+var changes = map[string][]time.Time{
+	"Europe/Berlin":       {time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)},
+	"America/New_York":    {time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC)},
+	"Australia/Lord_Howe": {time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC), time.Date(2026, 10, 3, 15, 30, 0, 0, time.UTC)}, // by half an hour
+	"Pacific/Apia":        {time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC)},                                               // by a whole day
+}
+
+// A page of a sweep goes on behind the last value of the one before: by a clock that
+// repeats an hour or leaves one out it must neither skip rows nor meet them again.
+func TestValuesReadInTheOrderOfTheColumn(t *testing.T) {
+	for name, ats := range changes {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		for _, change := range ats {
+			for _, digits := range []int{0, 3} {
+				c := claim.TimeColumn{Name: "c", Kind: claim.DateTime, Zone: zone, Digits: digits}
+				var values []int64 // all that the column may hold, also what the clock leaves out
+				middle := c.AtLeast(change)
+				for d := -26 * time.Hour; d <= 26*time.Hour; d += 10 * time.Minute {
+					values = append(values, middle+d.Microseconds())
+				}
+				for i, v := range values[1:] {
+					require.False(t, c.Read(v).Before(c.Read(values[i])), "%s: %s reads as %s, after %s as %s", name, c.Text(v), c.Read(v), c.Text(values[i]), c.Read(values[i]))
+				}
+				for d := -25 * time.Hour; d <= 25*time.Hour; d += 10 * time.Minute {
+					for _, at := range []time.Time{change.Add(d - time.Millisecond), change.Add(d), change.Add(d + time.Millisecond)} {
+						for _, v := range values {
+							require.Equal(t, c.Read(v).Before(at), v < c.Below(at), "%s: %s, which reads as %s, is before %s", name, c.Text(v), c.Read(v), at)
+							if v <= c.AtMost(at) {
+								require.False(t, c.Read(v).After(at), "%s: %s, which reads as %s, is due at %s", name, c.Text(v), c.Read(v), at)
+							}
+						}
+					}
+				}
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,7 @@ func (r *recorder) Change(ctx context.Context, ch sqltable.Change) (sqltable.Cha
 
 func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
-		for _, config := range tabletest.Configs(claim.TimeColumn{Kind: claim.DateTime, Digits: 3}) {
+		for _, config := range tabletest.Configs(claim.TimeColumn{Kind: claim.DateTime, Digits: 3, Zone: time.UTC}) {
 			t.Run(config.Name, func(t *testing.T) {
 				t.Attr("dueclaim.backend", b.name)
 				x := newShops(t, b, config, "")
@@ -178,7 +179,7 @@ func fuzzed(name, id, column, pending, done string) claim.Table {
 		State: claim.StateColumn{Name: column, Pending: claim.Text(pending), Processing: claim.Text("p"), Done: claim.Text(done)},
 		Due:   claim.DueTime{Column: claim.TimeColumn{Name: column + "_", Kind: claim.Timestamp}},
 		Where: []claim.Condition{{Column: id + "_", Equals: claim.Text(done)}},
-		Token: "t1", Holder: "t2", Lease: claim.TimeColumn{Name: "t3", Kind: claim.DateTime, Digits: 3}, LastError: "t4",
+		Token: "t1", Holder: "t2", Lease: claim.TimeColumn{Name: "t3", Kind: claim.DateTime, Digits: 3, Zone: time.UTC}, LastError: "t4",
 	}
 	return def
 }

@@ -22,7 +22,7 @@ func TestAnIDThatIsNotUniqueByItselfIsRefused(t *testing.T) {
 			Name: "orders", ID: claim.IDColumn{Name: "id"},
 			State:   claim.StateColumn{Name: "status", Pending: claim.Text("new"), Processing: claim.Text("at work"), Done: claim.Text("cancelled")},
 			Where:   []claim.Condition{{Column: "shop", Equals: claim.Int(1)}},
-			Updated: claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime}, LeaseFor: 30 * time.Second,
+			Updated: claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC}, LeaseFor: 30 * time.Second,
 		})
 		_, err := table.Claim(t.Context(), []core.ID{"a"}, leaseOf("h", base))
 		assert.ErrorContains(t, err, "no unique index has column id alone")

@@ -48,7 +48,7 @@ func fullDef(name string) claim.Table {
 		Attempts:  "attempts",
 		Crashes:   "crashes",
 		LastError: "failure",
-		Updated:   claim.TimeColumn{Name: "changed", Kind: claim.DateTime, Digits: 3},
+		Updated:   claim.TimeColumn{Name: "changed", Kind: claim.DateTime, Digits: 3, Zone: time.UTC},
 		Payload:   "body",
 		Kind:      "kind",
 	}
@@ -69,8 +69,8 @@ func recipeDef(name string) claim.Table {
 		State: claim.StateColumn{
 			Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("cancelled"),
 		},
-		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime}, After: 30 * time.Minute},
-		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime},
+		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Zone: time.UTC}, After: 30 * time.Minute},
+		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC},
 		LeaseFor: 30 * time.Second,
 	}
 }

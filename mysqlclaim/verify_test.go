@@ -43,7 +43,7 @@ var flaws = []flaw{
 	{severity: fault, code: "column-type", column: "token", edits: []string{"token BIGINT", "token INT"}},
 	{severity: fault, code: "column-type", column: "holder", edits: []string{"holder VARCHAR(64)", "holder BINARY(64)"}},
 	{severity: fault, code: "column-type", column: "due", edits: []string{"due BIGINT", "due DATETIME"}},
-	{severity: fault, code: "column-type", column: "changed", def: func(d *claim.Table) { d.Updated.Kind = claim.Timestamp }},
+	{severity: fault, code: "column-type", column: "changed", def: func(d *claim.Table) { d.Updated.Kind, d.Updated.Zone = claim.Timestamp, nil }},
 	{severity: fault, code: "column-type", column: "attempts", edits: []string{"attempts INT", "attempts TINYINT"}},
 	{severity: fault, code: "column-type", column: "failure", edits: []string{"failure TEXT CHARACTER SET utf8mb4", "failure INT"}},
 	{severity: fault, code: "column-type", column: "body", edits: []string{"body BLOB", "body DOUBLE"}},
@@ -63,7 +63,9 @@ var flaws = []flaw{
 	{severity: fault, code: "text-too-short", column: "status", edits: []string{"status ENUM('pending','processing','completed','dead')", "status VARCHAR(9)"}},
 	{severity: fault, code: "time-digits", column: "changed", edits: []string{"DATETIME(3) NULL", "DATETIME DEFAULT CURRENT_TIMESTAMP"}},
 	{severity: fault, code: "on-update", column: "due", edits: []string{"due BIGINT NOT NULL", "due DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)"},
-		def: func(d *claim.Table) { d.Due.Column.Kind, d.Due.Column.Digits = claim.DateTime, 3 }},
+		def: func(d *claim.Table) {
+			d.Due.Column = claim.TimeColumn{Name: "due", Kind: claim.DateTime, Digits: 3, Zone: time.UTC}
+		}},
 	{severity: fault, code: "on-update", column: "lease", edits: []string{"lease BIGINT NULL", "lease TIMESTAMP(3) NULL ON UPDATE CURRENT_TIMESTAMP(3)"},
 		def: func(d *claim.Table) { d.Lease.Kind, d.Lease.Digits = claim.Timestamp, 3 }},
 	{severity: fault, code: "generated", column: "attempts", edits: []string{"attempts INT NOT NULL DEFAULT 0", "attempts INT GENERATED ALWAYS AS (crashes + 1)"}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,7 @@ func TestSuggestLeadsToModeFull(t *testing.T) {
 		{name: "a domain", ddl: "CREATE DOMAIN {t}_d AS text NOT NULL DEFAULT 'pending' CHECK (VALUE IN ('pending', 'cancelled'));" + own + "updated_at timestamp, status {t}_d)"},
 		{name: "no key, names of one's own, a time that is missing", ddl: "CREATE TABLE {t} (order_id text, created_at timestamp NOT NULL, status text NOT NULL DEFAULT 'pending')", mode: claim.Full, def: func(d *claim.Table) {
 			d.Token, d.Holder, d.Lease = "fence", "who", claim.TimeColumn{Name: "until", Kind: claim.Timestamp, Digits: 3}
-			d.Updated = claim.TimeColumn{Name: "changed", Kind: claim.DateTime, Digits: 6}
+			d.Updated = claim.TimeColumn{Name: "changed", Kind: claim.DateTime, Digits: 6, Zone: time.UTC}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ import (
 // Postgres's own types for times.
 var (
 	withZone    = claim.TimeColumn{Kind: claim.Timestamp, Digits: 3}
-	withoutZone = claim.TimeColumn{Kind: claim.DateTime, Digits: 3}
+	withoutZone = claim.TimeColumn{Kind: claim.DateTime, Digits: 3, Zone: time.UTC}
 )
 
 // shops are a user's tables in one database, one for each case of the suite.

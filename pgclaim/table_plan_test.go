@@ -167,7 +167,11 @@ func FuzzTableStatements(f *testing.F) {
 
 func fuzzed(name, id, column, pending, done string) claim.Table {
 	at := func(name string, kind claim.TimeKind) claim.TimeColumn {
-		return claim.TimeColumn{Name: name, Kind: kind}
+		c := claim.TimeColumn{Name: name, Kind: kind}
+		if kind == claim.DateTime {
+			c.Zone = time.UTC
+		}
+		return c
 	}
 	return claim.Table{
 		Name: name, ID: claim.IDColumn{Name: id},

@@ -36,9 +36,9 @@ func orders(name string, mode claim.Mode) claim.Table {
 		State: claim.StateColumn{
 			Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("cancelled"),
 		},
-		Due: claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Digits: 6}, After: 30 * time.Minute},
+		Due: claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Digits: 6, Zone: time.UTC}, After: 30 * time.Minute},
 	}
-	updated := claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Digits: 6}
+	updated := claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Digits: 6, Zone: time.UTC}
 	switch mode {
 	case claim.StatusUpdated:
 		def.Updated, def.LeaseFor = updated, 30*time.Second

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
@@ -65,11 +66,14 @@ func (x *shops) tableHandle(table *Table, shop string) tabletest.Handle {
 
 func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 	url := testserver.Postgres(t)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
 	n := int64(0)
 	for _, d := range []driver{native, standard} {
 		times := withZone
 		if !d.native {
 			times = withoutZone
+			times.Zone = berlin
 		}
 		for _, config := range tabletest.Configs(times) {
 			t.Run(config.Name+"/"+d.name(), func(t *testing.T) {

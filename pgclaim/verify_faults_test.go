@@ -33,7 +33,7 @@ CREATE INDEX ON {t} (status, created_at)`
 		{name: "lease too narrow", mode: claim.Full, alter: `ALTER TABLE {t} ALTER dueclaim_lease TYPE integer`, want: broken, code: "column-type", column: "dueclaim_lease"},
 		{name: "attempts numeric", mode: claim.Full, alter: `ALTER TABLE {t} ALTER dueclaim_attempts TYPE numeric`, want: broken, code: "column-type", column: "dueclaim_attempts", stubborn: true},
 		{name: "timestamptz as DateTime", alter: `ALTER TABLE {t} ALTER created_at TYPE timestamptz`, want: broken, code: "column-type", column: "created_at", stubborn: true},
-		{name: "timestamp as Timestamp", def: func(d *claim.Table) { d.Updated.Kind = claim.Timestamp }, want: broken, code: "column-type", column: "updated_at", stubborn: true},
+		{name: "timestamp as Timestamp", def: func(d *claim.Table) { d.Updated.Kind, d.Updated.Zone = claim.Timestamp, nil }, want: broken, code: "column-type", column: "updated_at", stubborn: true},
 		{name: "date as DateTime", alter: `ALTER TABLE {t} ALTER updated_at TYPE date`, want: broken, code: "column-type", column: "updated_at", stubborn: true},
 		{name: "text state, integer values", ddl: own(idText + status + times), def: func(d *claim.Table) {
 			d.State.Pending, d.State.Processing, d.State.Done = claim.Int(0), claim.Int(1), claim.Int(2)

@@ -3,6 +3,7 @@ package sqliteclaim
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -61,16 +62,23 @@ func (t *Table) textDue() bool {
 
 // dated writes the condition that a due time which is text is one that readClock
 // reads: else a claim would change a row of which it then can't tell anything. Numbers
-// come before all texts, and so would be due.
+// come before all texts, and so would be due; a text with an offset shows another
+// clock than the column's.
 func (s *statement) dated() *statement {
 	if !s.t.textDue() {
 		return s
 	}
 	due, _ := s.t.def.Due.Source()
 	c := s.column(due.Name)
-	return s.sql(" AND typeof(", c, ") = 'text' AND datetime(substr(", c, ", 1, 19)) = CASE length(", c, ")",
+	s.sql(" AND typeof(", c, ") = 'text' AND datetime(substr(", c, ", 1, 19)) = CASE length(", c, ")",
 		" WHEN 10 THEN ", c, " || ' 00:00:00' WHEN 16 THEN replace(", c, ", 'T', ' ') || ':00'",
 		" ELSE replace(substr(", c, ", 1, 19), 'T', ' ') END")
+	// Behind the fraction as in ownClock.
+	if due.Zone != time.UTC {
+		return s.sql(" AND ltrim(substr(", c, ", 20), '.0123456789') = ''")
+	}
+	return s.sql(" AND (ltrim(substr(", c, ", 20), '.0123456789') IN ('', 'Z', '+00:00', ' +0000 UTC')",
+		" OR ltrim(substr(", c, ", 20), '.0123456789') GLOB ' +0000 UTC m=*')")
 }
 
 func (s *statement) sql(parts ...string) *statement {

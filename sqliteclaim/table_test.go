@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,7 @@ import (
 )
 
 // native is how SQLite's own functions write a time.
-var native = claim.TimeColumn{Kind: claim.DateTime, Digits: 3}
+var native = claim.TimeColumn{Kind: claim.DateTime, Digits: 3, Zone: time.UTC}
 
 func instant(c claim.TimeColumn, value int64) any {
 	if c.Integer() {
@@ -141,6 +142,8 @@ func TestTableKeepsTheContract(t *testing.T) {
 }
 
 func TestTableOfTheUsers(t *testing.T) {
+	native := native
+	native.Zone = berlin(t)
 	for _, config := range tabletest.Configs(native) {
 		t.Run(config.Name, func(t *testing.T) {
 			t.Parallel()

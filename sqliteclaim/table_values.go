@@ -2,6 +2,7 @@ package sqliteclaim
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/internal/sqltable"
@@ -33,7 +34,7 @@ func (t *Table) read(outs []sqltable.Out, values []any) (row sqltable.Row, ok bo
 			case o.Time.Integer():
 				v.Int, ok = asInt(values[i])
 			default:
-				v.Int, ok = readClock(values[i])
+				v.Int, ok = readClock(values[i], o.Time.Zone)
 			}
 		}
 		if !ok {
@@ -69,10 +70,23 @@ func asInt(v any) (int64, bool) {
 	return 0, false
 }
 
+// ownClock tells whether what stands behind a time leaves it the clock of the column's
+// zone, by which texts are compared: nothing does, and in UTC what says so. The last
+// two are how Go's drivers write a time.Time.
+func ownClock(behind string, zone *time.Location) bool {
+	switch behind {
+	case "":
+		return true
+	case "Z", "+00:00", " +0000 UTC":
+		return zone == time.UTC
+	}
+	return zone == time.UTC && strings.HasPrefix(behind, " +0000 UTC m=")
+}
+
 // readClock reads the value of a DateTime column: "2030-01-02 03:04:05.678", and
-// what SQLite's functions would read as that. What stands behind, such as an offset,
-// doesn't count, as it doesn't where texts are compared.
-func readClock(v any) (int64, bool) {
+// what SQLite's functions would read as that. One with an offset shows another clock
+// than the column's, and is none.
+func readClock(v any, zone *time.Location) (int64, bool) {
 	text, ok := v.(string)
 	if !ok {
 		return 0, false
@@ -93,8 +107,11 @@ func readClock(v any) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	n := at.UnixMicro()
-	if fraction := text[second:]; len(fraction) > 1 && fraction[0] == '.' {
+	n, fraction := at.UnixMicro(), text[second:]
+	if !ownClock(strings.TrimLeft(fraction, ".0123456789"), zone) {
+		return 0, false
+	}
+	if len(fraction) > 1 && fraction[0] == '.' {
 		digit := int64(100_000)
 		for _, c := range []byte(fraction[1:]) {
 			if c < '0' || c > '9' {

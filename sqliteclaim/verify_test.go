@@ -33,8 +33,8 @@ func recipe() claim.Table {
 		Name:     "orders",
 		ID:       claim.IDColumn{Name: "order_id"},
 		State:    claim.StateColumn{Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("cancelled")},
-		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime}, After: 30 * time.Minute},
-		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime},
+		Due:      claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Zone: time.UTC}, After: 30 * time.Minute},
+		Updated:  claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC},
 		LeaseFor: 30 * time.Second,
 	}
 }
@@ -129,7 +129,7 @@ func TestVerifyFindsNothingWrongWithATableAsItShouldBe(t *testing.T) {
 		"full": full(), "status and updated": recipe(), "transition": transition(),
 		"strict, integers": {
 			Name: "STRICT_jobs", ID: claim.IDColumn{Name: "n", Kind: claim.IntegerID}, State: claim.StateColumn{Name: "State", Pending: claim.Int(1), Done: claim.Int(2)},
-			Due: claim.DueTime{Base: claim.TimeColumn{Name: "at", Kind: claim.DateTime, Digits: 3}},
+			Due: claim.DueTime{Base: claim.TimeColumn{Name: "at", Kind: claim.DateTime, Digits: 3, Zone: time.UTC}},
 		},
 		"without rowid, loose types": {
 			Name: "plain", ID: claim.IDColumn{Name: "u", Kind: claim.UUIDID}, State: claim.StateColumn{Name: "open", Pending: claim.Bool(true), Done: claim.Bool(false)},

@@ -46,8 +46,8 @@ func ordersTable(m mode, name string, delay, lease time.Duration) claim.Table {
 		Name:      name,
 		ID:        claim.IDColumn{Name: "order_id"},
 		State:     claim.StateColumn{Name: "status", Pending: claim.Text("pending"), Processing: claim.Text("processing"), Done: claim.Text("cancelled")},
-		Due:       claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime}, After: delay},
-		Updated:   claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime},
+		Due:       claim.DueTime{Base: claim.TimeColumn{Name: "created_at", Kind: claim.DateTime, Zone: time.UTC}, After: delay},
+		Updated:   claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC},
 		FixedKind: kind,
 	}
 	switch m {

@@ -26,7 +26,7 @@ func (e *Engine) Waiting(ctx context.Context, conn Conn, now time.Time, after co
 	}
 	bound := Expr(nil)
 	if e.due.Name != "" {
-		bound = Expr{Col(e.due.Name), SQL(" < "), Time{e.due, e.due.AtLeast(before.Add(-e.after))}}
+		bound = Expr{Col(e.due.Name), SQL(" < "), Time{e.due, e.due.Below(before.Add(-e.after))}}
 	}
 	q := Query{Out: []Out{{Expr: Expr{SQL("u.k")}, As: AsID}}}
 	inner, order, outer := Expr{Col(t.ID.Name), SQL(" AS k")}, Expr{Col(t.ID.Name)}, "u.k"
@@ -70,9 +70,10 @@ func (e *Engine) cursor(ctx context.Context, conn Conn, after core.Entry) (Expr,
 		return behind, nil
 	}
 	due := after.Due.Add(-e.after)
-	n := e.due.AtLeast(due)
-	if known && e.due.Step() < time.Millisecond {
-		// Entries show whole milliseconds; the row says where in its millisecond it stands.
+	n := e.due.Below(due)
+	if known && (e.due.Step() < time.Millisecond || n != e.due.AtLeast(due)) {
+		// Several values make one entry: those of a millisecond, and those that a clock
+		// leaves out which is put forward. The row says which it has.
 		q := Query{
 			Out:  []Out{{Expr: Expr{Col(e.due.Name)}, As: AsTime, Time: e.due}},
 			Rest: Expr{SQL(" FROM "), From{ByKey: true}, SQL(" WHERE "), IDIn{after.ID}},
