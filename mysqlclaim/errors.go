@@ -25,6 +25,13 @@ const (
 	errReadOnly     = 1290
 	errReadOnlyTx   = 1792
 	errReadOnlyMode = 1836
+
+	errRowSize        = 1118
+	errNoRight        = 1143 // to write a column
+	errIncorrectValue = 1366 // for a column: another character set, no number
+	errConvertedLess  = 1977 // MariaDB: a character set lacks a character
+	errCheck          = 3819 // MySQL: a CHECK is violated
+	errCannotConvert  = 3854 // MySQL: from one character set to another
 )
 
 // fail wraps an error of the driver once, with what was being done and, where

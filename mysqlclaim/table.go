@@ -30,7 +30,7 @@ func NewTable(db *sql.DB, def claim.Table) (*Table, error) {
 	if err := def.Check(); err != nil {
 		return nil, fmt.Errorf("mysqlclaim: new table: %w", err)
 	}
-	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes}
+	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes, Unfit: unfit}
 	// States are compared by the server when they are read too; see statement.state.
 	return &Table{db: db, def: def, quoted: claim.QuoteTable(def.Name, '`'), engine: sqltable.New(def, limits)}, nil
 }

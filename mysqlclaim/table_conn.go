@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/dueclaim/dueclaim/internal/sqltable"
 )
@@ -40,6 +43,28 @@ func (x inTx) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row
 
 func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
 	return x.t.change(ctx, x.tx, c, changeMode{atOnce: 1})
+}
+
+// unfit is sqltable.Limits.Unfit; each of the errors that err joins must be such a one. They
+// end a statement, and not its transaction. They are known by the classes of SQLSTATE for data, constraints and a trigger's
+// SIGNAL, or by their numbers.
+func unfit(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !unfit(err) })
+	}
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch string(e.SQLState[:2]) {
+	case "22", "23", "45":
+		return true
+	}
+	switch e.Number {
+	case errNoRight, errIncorrectValue, errCheck, errCannotConvert, errConvertedLess, errRowSize:
+		return true
+	}
+	return false
 }
 
 // changeMode is how a Change runs.

@@ -73,6 +73,22 @@ func (x *shops) users(t *testing.T, first *tabletest.Handle, shop, ddl string) t
 			}
 			return "'" + c.Text(value) + "'"
 		},
+		SettleTx: func(t *testing.T, now time.Time, s ...core.Settlement) error {
+			t.Helper()
+			tx, err := x.dbs[0].BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback() }()
+			if err := table.SettleTx(t.Context(), tx, now, s); err != nil {
+				return err
+			}
+			return tx.Commit()
+		},
+		Touch: func(t *testing.T, literal string) {
+			x.exec(t, "CREATE TRIGGER touch_"+name+" BEFORE UPDATE ON "+name+" FOR EACH ROW SET NEW.updated_at = "+literal)
+		},
+		FitErrors: func(t *testing.T, chars int) {
+			x.exec(t, fmt.Sprintf("ALTER TABLE %s MODIFY last_error VARCHAR(%d) CHARACTER SET utf8mb4", name, chars))
+		},
 		Transition: func(ctx context.Context, job *core.Job, f func(exec func(query string) error) error) error {
 			return table.Transition(ctx, job, func(tx *sql.Tx) error {
 				return f(func(query string) error { _, err := tx.ExecContext(ctx, query); return err })
@@ -99,6 +115,22 @@ func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 					})
 				})
 			}
+		}
+	})
+}
+
+// Columns of six digits keep microseconds, core's times milliseconds.
+func TestFencesOfFinerColumns(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		for _, kind := range []claim.TimeKind{claim.DateTime, claim.Timestamp} {
+			t.Run(kind.String(), func(t *testing.T) {
+				config := tabletest.Finer(claim.TimeColumn{Kind: kind}, 6)
+				t.Attr("dueclaim.backend", config.Backend(b.name))
+				x := newShops(t, b, config, "time_zone=%27%2B05%3A30%27")
+				tabletest.TestFences(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {
+					return x.users(t, first, shop, plainTable)
+				})
+			})
 		}
 	})
 }

@@ -47,6 +47,6 @@ func newTable(h handle, def claim.Table) (*Table, error) {
 	if def.ID.Kind == claim.BinaryUUIDID {
 		return nil, fmt.Errorf("pgclaim: new table: %w: ID.Kind is %s; Postgres has a uuid type: want UUIDID", core.ErrInvalid, def.ID.Kind)
 	}
-	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes}
+	limits := sqltable.Limits{Rows: chunkRows, Bytes: chunkBytes, Unfit: unfit}
 	return &Table{def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits), handle: h}, nil
 }

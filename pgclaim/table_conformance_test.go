@@ -50,7 +50,7 @@ func (x *shops) fresh(t *testing.T) *Table {
 	def := x.config.Table(name, "shop")
 	due, _ := def.Due.Source()
 	fill := strings.NewReplacer("{t}", name, "{id}", x.id, "{state}", x.state, "{due}", due.Name, "{time}", map[claim.TimeKind]string{
-		claim.UnixMilli: "bigint", claim.DateTime: "timestamp(3)", claim.Timestamp: "timestamptz(3)",
+		claim.UnixMilli: "bigint", claim.DateTime: "timestamp(" + fmt.Sprint(x.config.Time().Digits) + ")", claim.Timestamp: "timestamptz(" + fmt.Sprint(x.config.Time().Digits) + ")",
 	}[x.config.Time().Kind]).Replace
 	x.first.exec(t, fill(`CREATE TABLE {t} (
 		order_id {id} PRIMARY KEY, shop text NOT NULL, status {state} NOT NULL, created_at {time}, due_at {time}, kind text, payload bytea,

@@ -60,6 +60,36 @@ func (x *shops) tableHandle(table *Table, shop string) tabletest.Handle {
 			}
 			return "'" + instant(c, value) + "'"
 		},
+		SettleTx: func(t *testing.T, now time.Time, s ...core.Settlement) error {
+			t.Helper()
+			tx := x.first.begin(t, t.Context())
+			defer tx.rollback()
+			var err error
+			if tx.pgx != nil {
+				err = table.SettleTx(t.Context(), tx.pgx, now, s)
+			} else {
+				err = table.SettleSQLTx(t.Context(), tx.sql, now, s)
+			}
+			if err != nil {
+				return err
+			}
+			return tx.commit(t.Context())
+		},
+		Touch: func(t *testing.T, literal string) {
+			t.Helper()
+			// A deferred one comes with the commit, after all that a statement returns.
+			x.first.exec(t, fmt.Sprintf(`CREATE FUNCTION touch_%[1]s() RETURNS trigger LANGUAGE plpgsql AS $f$ BEGIN
+				UPDATE %[2]s SET updated_at = %[3]s WHERE order_id = NEW.order_id AND updated_at IS DISTINCT FROM %[3]s; RETURN NULL; END $f$`, table.def.Name, table.name, literal))
+			x.first.exec(t, fmt.Sprintf("CREATE CONSTRAINT TRIGGER touch AFTER UPDATE ON %[2]s DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION touch_%[1]s()", table.def.Name, table.name))
+		},
+		FitErrors: func(t *testing.T, chars int) {
+			t.Helper()
+			if chars > 0 {
+				x.first.exec(t, fmt.Sprintf("ALTER TABLE %s ALTER last_error TYPE varchar(%d)", table.name, chars))
+			} else {
+				x.first.exec(t, fmt.Sprintf("ALTER TABLE %s ADD CHECK (length(last_error) = 0)", table.name))
+			}
+		},
 		Transition: table.step,
 	}
 }
@@ -94,6 +124,17 @@ func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Columns without (n) keep microseconds, core's times milliseconds.
+func TestFencesOfFinerColumns(t *testing.T) {
+	config := tabletest.Finer(withZone, 6)
+	x := newShops(t, native, testserver.Postgres(t), config, "varchar(255)", "shop_state")
+	t.Attr("dueclaim.backend", config.Backend("postgres"))
+	tabletest.TestFences(t, config, func(t *testing.T, _ *tabletest.Handle, shop string) tabletest.Handle {
+		table := x.fresh(t)
+		return x.tableHandle(x.first.onTable(t, config.Table(table.def.Name, shop)), shop)
+	})
 }
 
 func TestTransitionWantsTheTablesOwnDriver(t *testing.T) {

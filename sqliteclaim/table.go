@@ -78,7 +78,7 @@ func newTable(d database, def claim.Table) (*Table, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	limits := sqltable.Limits{Rows: maxItems, Bytes: maxBytes}
+	limits := sqltable.Limits{Rows: maxItems, Bytes: maxBytes, Unfit: unfit}
 	return &Table{database: d, def: def, name: claim.QuoteTable(def.Name, '"'), engine: sqltable.New(def, limits)}, nil
 }
 

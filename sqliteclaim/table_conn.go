@@ -3,6 +3,8 @@ package sqliteclaim
 import (
 	"context"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/dueclaim/dueclaim/internal/sqltable"
 )
@@ -31,7 +33,19 @@ func (p pooled) Change(ctx context.Context, c sqltable.Change) (done sqltable.Ch
 		done, err = inTx{p.t, q}.Change(ctx, c)
 		return err
 	})
-	return done, err
+	if err != nil { // all of it was rolled back
+		return sqltable.Changes{}, err
+	}
+	return done, nil
+}
+
+// unfit is sqltable.Limits.Unfit. A statement that fails so is undone, and no more.
+func unfit(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
+		return true
+	}
+	return false
 }
 
 // inTx is a Conn in a transaction that somebody else began.
@@ -73,7 +87,7 @@ func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, 
 	for i := range c.Items {
 		n, err := x.q.exec(ctx, s.text.String(), s.arguments(&c.Items[i])...)
 		if err != nil {
-			return sqltable.Changes{}, err
+			return done, err
 		}
 		done.Changed[i] = n > 0
 	}

@@ -47,10 +47,7 @@ func (t *Table) changeItems(c sqltable.Change) (*statement, []sqltable.Out) {
 	}
 	outs := append([]sqltable.Out{{Expr: sqltable.Expr{sqltable.Col(t.def.ID.Name)}, As: sqltable.AsID}}, c.Returning...)
 	s := &statement{t: t, row: t.name}
-	s.set(c.Set).sql(" WHERE ").expr(sqltable.Expr{sqltable.IDIn(ids)}).sql(" AND ").expr(c.Guard)
-	if c.Returning != nil {
-		s.dated()
-	}
+	s.set(c.Set).sql(" WHERE ").expr(sqltable.Expr{sqltable.IDIn(ids)}).sql(" AND ").expr(c.Guard).dated()
 	return s.sql(" RETURNING ").out(outs), outs
 }
 

@@ -186,6 +186,21 @@ func TestTableOfTheUsers(t *testing.T) {
 						}
 					},
 					Literal: func(c claim.TimeColumn, value int64) string { return fmt.Sprintf("'%v'", instant(c, value)) },
+					SettleTx: func(t *testing.T, now time.Time, s ...core.Settlement) error {
+						tx, err := table.DB().BeginTx(t.Context(), nil)
+						require.NoError(t, err)
+						defer func() { _ = tx.Rollback() }()
+						if err := table.SettleTx(t.Context(), tx, now, s); err != nil {
+							return err
+						}
+						return tx.Commit()
+					},
+					Touch: func(t *testing.T, literal string) {
+						execute(t, db, "CREATE TRIGGER touch_"+name+" AFTER UPDATE ON "+name+" BEGIN UPDATE "+name+" SET updated_at = "+literal+" WHERE order_id = NEW.order_id; END")
+					},
+					FitErrors: func(t *testing.T, chars int) {
+						execute(t, db, fmt.Sprintf("CREATE TRIGGER fit_%[1]s BEFORE UPDATE OF last_error ON %[1]s WHEN length(NEW.last_error) > %[2]d BEGIN SELECT RAISE(ABORT, 'too long'); END", name, chars))
+					},
 					Transition: func(ctx context.Context, job *core.Job, f func(exec func(query string) error) error) error {
 						return table.Transition(ctx, job, func(tx *sql.Tx) error {
 							return f(func(query string) error {

@@ -3,6 +3,8 @@ package sqltable
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -21,8 +23,11 @@ func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core
 	malformed := func(at int, err error) {
 		out[at] = core.Claimed{ID: ids[at], Verdict: core.Refused, Err: err}
 	}
-	step := e.claimWritten
-	if e.mode == claim.Transition {
+	step := e.claimFull
+	switch e.mode {
+	case claim.StatusUpdated:
+		step = e.claimUpdated
+	case claim.Transition:
 		step = e.claimRead
 	}
 	for chunk := range chunks(e, ids, sameID, noBytes, malformed) {
@@ -33,8 +38,9 @@ func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core
 	return out, nil
 }
 
-// claimWritten claims by a conditional change.
-func (e *Engine) claimWritten(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+// claimFull claims by a conditional change. Where the database returns the changed rows
+// only the others are read back.
+func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
 	cs := e.columns(true)
 	change := e.claimChange(chunk, lease)
 	change.Returning = cs.outs
@@ -42,48 +48,94 @@ func (e *Engine) claimWritten(ctx context.Context, conn Conn, chunk []place[core
 	if err != nil {
 		return err
 	}
-	var rest []core.ID
+	var rest []place[core.ID]
+	changed := 0
 	for i, p := range chunk {
-		if row, ok := done.Rows[i]; ok {
-			out[p.at] = e.granted(p.v, e.finish(cs.read(row)), lease)
-		} else {
-			rest = append(rest, p.v)
+		row, ok := done.Rows[i]
+		if !ok {
+			rest = append(rest, p)
+			if done.Changed != nil && done.Changed[i] {
+				changed++
+			}
+			continue
 		}
+		r := e.finish(cs.read(row))
+		if r.Status != claim.Running || r.Holder != lease.Holder {
+			out[p.at] = core.Claimed{ID: p.v, Verdict: core.Refused, Err: e.notKept()}
+			continue
+		}
+		out[p.at] = e.granted(p.v, r, lease)
 	}
-	found, err := e.byID(ctx, conn, rest, cs)
+	found, err := e.byID(ctx, conn, idsOf(rest, sameID), cs)
 	if err != nil {
 		return err
 	}
-	ours, changed := 0, 0
-	for i, p := range chunk {
-		if _, ok := done.Rows[i]; ok {
-			continue
-		}
-		r := found[p.v]
-		if done.Changed != nil && done.Changed[i] {
-			changed++
-		}
-		switch {
-		case e.mode == claim.StatusUpdated && done.Changed[i]:
-			// Meanwhile the user may have changed or deleted the row; it was granted all
-			// the same, and the first heartbeat says so.
-			if r == nil {
-				out[p.at] = claim.Gone(p.v)
-				continue
-			}
-			out[p.at] = e.granted(p.v, r, lease)
-		default:
-			out[p.at] = e.verdict(p.v, r, lease)
-		}
+	ours := 0
+	for _, p := range rest {
+		out[p.at] = e.counts(e.verdict(p.v, found[p.v], lease))
 		if out[p.at].Verdict == core.Granted {
 			ours++
-			out[p.at] = e.counts(out[p.at])
 		}
 	}
-	if e.mode == claim.Full && ours < changed {
+	if ours < changed {
 		return errReadBack
 	}
 	return nil
+}
+
+// claimUpdated claims by a conditional change, and reads back what it wrote: the exact
+// time is all that proves a grant. Where something else stands there, be it a trigger's
+// doing or a column's that keeps fewer digits, nobody could ever complete the task, so
+// that no handler may run. (A trigger may come after what an UPDATE returns, or at the
+// commit.)
+func (e *Engine) claimUpdated(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+	done, err := conn.Change(ctx, e.claimChange(chunk, lease))
+	if err != nil {
+		return err
+	}
+	found, err := e.byID(ctx, conn, idsOf(chunk, sameID), e.columns(true))
+	if err != nil {
+		return err
+	}
+	n := e.claimedAt(lease)
+	var back []Item
+	for i, p := range chunk {
+		r := found[p.v]
+		switch {
+		case r == nil || !done.Changed[i] || r.Status != claim.Running: // not claimed, or the user's already
+			out[p.at] = e.verdict(p.v, r, lease)
+		case r.updNull || r.updated != n:
+			out[p.at] = core.Claimed{ID: p.v, Verdict: core.Refused, Err: e.notKept()}
+			if !r.updNull {
+				back = append(back, Item{ID: p.v, Fence: r.updated})
+			}
+		default:
+			out[p.at] = e.granted(p.v, r, lease)
+		}
+	}
+	e.putBack(ctx, conn, back)
+	return nil
+}
+
+// putBack makes rows pending again that were claimed for nobody. An error costs no more
+// than that a row stays in processing until a lease is over.
+func (e *Engine) putBack(ctx context.Context, conn Conn, items []Item) {
+	if len(items) == 0 {
+		return
+	}
+	t := &e.table
+	c := Change{Items: items, Fields: []Field{FieldFence}, Guard: e.fenced(), Exact: true}
+	c.Set = append([]Assign{{t.State.Name, Expr{Value{t.State.Pending}}}}, e.uncount()...)
+	_, _ = conn.Change(ctx, c)
+}
+
+// notKept says why a row was refused whose columns don't keep what a claim writes.
+func (e *Engine) notKept() error {
+	if e.mode == claim.Full {
+		return fmt.Errorf("the columns %s and %s don't keep what a claim writes, so that its holder could never complete the task: is there a trigger, or is one of them too short? Verify says more", e.table.State.Name, e.table.Holder)
+	}
+	u := e.table.Updated
+	return fmt.Errorf("the column %s doesn't keep what a claim writes, which is its only proof, so that its holder could never complete the task: a trigger that sets it (drop it, or map Token, Holder and Lease), fewer digits of a second's fraction than Updated.Digits (%d), or a statement of yours in that very moment; Verify says more", u.Name, u.Digits)
 }
 
 // errReadBack: a proxy that sends reads to a replica would make won claims look
@@ -126,14 +178,20 @@ func (e *Engine) olderThan(n int64) Expr {
 // unlike is what Updated of a pending row must be before, for a claim that writes n.
 // NOW() rounds down where a claim rounds up: a row that a statement of the user's took
 // from its holder and made pending, in the very step in which it had been claimed, says
-// one step less than that claim wrote, and another claim in that step would write the
-// same: two holders with one fence.
+// up to one step less than that claim wrote, and another claim in that step would write
+// the same: two holders with one fence.
 func (e *Engine) unlike(n int64) int64 {
-	if u := e.table.Updated; !u.Integer() {
-		return n - u.Step().Microseconds()
+	switch e.table.Updated.Kind {
+	case claim.UnixMilli, claim.UnixSecond:
+		return n - 1
+	default: // by what the clock shows, whatever its zone does
+		return n - e.coarse().Microseconds()
 	}
-	return n - 1
 }
+
+// coarse is the step in which claims write Updated: the column's, or the millisecond of
+// core's times where the column keeps more.
+func (e *Engine) coarse() time.Duration { return max(e.table.Updated.Step(), time.Millisecond) }
 
 func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 	t := &e.table

@@ -93,7 +93,7 @@ func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[cor
 	n := t.Updated.AtLeast(now)
 	c := Change{
 		Fields: []Field{FieldFence},
-		Guard:  and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where()),
+		Guard:  e.fenced(),
 		Set:    []Assign{{t.Updated.Name, Expr{Time{t.Updated, n}}}},
 		Exact:  true,
 	}
@@ -142,6 +142,12 @@ func (e *Engine) extendUpdated(ctx context.Context, conn Conn, chunk []place[cor
 		}
 		failed.add(p.at, p.v.ID, err)
 	})
+}
+
+// fenced is the guard of a grant in mode StatusUpdated.
+func (e *Engine) fenced() Expr {
+	t := &e.table
+	return and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where())
 }
 
 // stillHeld tells whether a row is held by g in mode StatusUpdated.

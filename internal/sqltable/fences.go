@@ -90,9 +90,12 @@ func (f *fences) note(g core.Grant, now, until time.Time, change func(x *fence))
 	}
 }
 
-// forget drops a grant that is over.
+// forget drops a grant that is over. What it may have settled itself is kept: a repeat of
+// that settlement may be on its way, while a heartbeat finds the grant over.
 func (f *fences) forget(g core.Grant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.of, g)
+	if x := f.of[g]; x != nil && len(x.settled) == 0 {
+		delete(f.of, g)
+	}
 }

@@ -132,11 +132,18 @@ func (e *Engine) verdict(id core.ID, r *record, lease core.Lease) core.Claimed {
 		// the one before; see unlike.
 		u := e.table.Updated
 		want := u.Read(u.AtLeast(lease.Until.Add(-e.table.LeaseFor)))
-		if next := u.Read(r.updated).Add(2 * u.Step()); next.After(want) {
-			c.Verdict, c.At = core.NotDue, core.CeilMilli(lease.DueBy.Add(next.Sub(want)))
+		if next := u.Read(r.updated).Truncate(e.coarse()).Add(2 * e.coarse()); next.After(want) {
+			c.Verdict, c.At = core.NotDue, core.CeilMilli(later(next, lease.DueBy.Add(next.Sub(want))))
 		}
 	}
 	return c
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // millis is t in milliseconds, rounded up.

@@ -89,12 +89,19 @@ func (e *Engine) ending(outcome core.Outcome, fields []Field) ([]Assign, []Field
 	if t.Due.Written() && (outcome == core.Retry || outcome == core.Released) {
 		set, fields = append(set, Assign{t.Due.Column.Name, Expr{ItemField(FieldDue)}}), append(fields, FieldDue)
 	}
-	if t.Attempts != "" && outcome == core.Released {
-		// Never below 0, which an unsigned column refuses.
-		some := join(Expr{SQL("CASE WHEN ")}, counted(t.Attempts, " > 0 THEN "), counted(t.Attempts, " - 1 ELSE 0 END"))
-		set = append(set, Assign{t.Attempts, some})
+	if outcome == core.Released {
+		set = append(set, e.uncount()...)
 	}
 	return set, fields
+}
+
+// uncount takes an attempt back, never below 0, which an unsigned column refuses.
+func (e *Engine) uncount() []Assign {
+	n := e.table.Attempts
+	if n == "" {
+		return nil
+	}
+	return []Assign{{n, join(Expr{SQL("CASE WHEN ")}, counted(n, " > 0 THEN "), counted(n, " - 1 ELSE 0 END"))}}
 }
 
 // item is a settlement's Item.
@@ -122,7 +129,7 @@ func (e *Engine) settleFull(ctx context.Context, conn Conn, outcome core.Outcome
 	for i, p := range chunk {
 		c.Items[i] = e.item(p.v)
 	}
-	done, err := conn.Change(ctx, c)
+	done, err := e.record(ctx, conn, c)
 	if err != nil {
 		return err
 	}
@@ -156,66 +163,6 @@ func (e *Engine) unsettled(ctx context.Context, conn Conn, chunk []place[core.Se
 		grants[i] = place[core.Grant]{i, p.v.Grant}
 	}
 	return e.unchanged(ctx, conn, grants, done, func(p place[core.Grant], r *record) { why(chunk[p.at], r) })
-}
-
-func (e *Engine) settleUpdated(ctx context.Context, conn Conn, outcome core.Outcome, chunk []place[core.Settlement], now time.Time, usersTx bool, failed *failures) error {
-	t := &e.table
-	c := Change{Exact: true}
-	c.Set, c.Fields = e.ending(outcome, []Field{FieldFence, FieldUpdated})
-	c.Set = append(c.Set, Assign{t.Updated.Name, Expr{ItemField(FieldUpdated)}})
-	c.Guard = and(e.is(t.State.Processing), Expr{Col(t.Updated.Name), SQL(" = "), ItemField(FieldFence)}, e.where())
-	n := t.Updated.AtLeast(now)
-	writes, before := make([]int64, len(chunk)), make([][]int64, len(chunk))
-	var owner []int // the place in chunk of each item
-	for i, p := range chunk {
-		it := e.item(p.v)
-		held := e.fences.held(p.v.Grant)
-		it.Updated = max(n, next(t.Updated, slices.Max(held))) // it rises with every change
-		writes[i] = it.Updated
-		for _, fence := range held {
-			it.Fence = fence
-			c.Items = append(c.Items, it)
-			owner = append(owner, i)
-		}
-		e.fences.note(p.v.Grant, now, now, func(x *fence) {
-			before[i] = slices.Clone(x.settled)
-			if e.may(x.held, it.Updated) {
-				x.settled = append(x.settled, it.Updated)
-			}
-		})
-	}
-	done, err := conn.Change(ctx, c)
-	if err != nil {
-		return err
-	}
-	moved := Changes{Changed: make([]bool, len(chunk))}
-	for k, changed := range done.Changed {
-		if changed {
-			moved.Changed[owner[k]] = true
-		}
-	}
-	for i, p := range chunk { // now it is known
-		e.fences.note(p.v.Grant, now, now, func(x *fence) {
-			if x.settled = before[i]; moved.Changed[i] {
-				x.settled = []int64{writes[i]}
-			}
-		})
-	}
-	status := e.status(e.ended(outcome).Column())
-	return e.unsettled(ctx, conn, chunk, moved, func(p place[core.Settlement], r *record) {
-		err := core.ErrLeaseLost
-		switch {
-		case r.Status == status && e.fences.settled(p.v.Grant, r.updated):
-			if !usersTx {
-				err = nil // by an earlier try, whose reply was lost
-			}
-		case e.stillHeld(p.v.Grant, r) == nil:
-			err = core.ErrBusy // the row was locked
-		default:
-			e.fences.forget(p.v.Grant)
-		}
-		failed.add(p.at, p.v.Grant.ID, err)
-	})
 }
 
 // settleRead looks whether the step was done. What was not is the next handler's.

@@ -24,6 +24,12 @@ type Handle struct {
 	Put func(t *testing.T, tasks ...core.Task)
 	// Literal writes a value of a time column.
 	Literal func(column claim.TimeColumn, value int64) string
+	// SettleTx settles in a transaction of its own, which is committed where it succeeds.
+	SettleTx func(t *testing.T, now time.Time, s ...core.Settlement) error
+	// Touch makes a trigger: who updates a row writes this value of updated_at.
+	Touch func(t *testing.T, literal string)
+	// FitErrors has last_error refuse a text of more characters.
+	FitErrors func(t *testing.T, chars int)
 	// Transition is the table's own; f's exec runs in its transaction.
 	Transition func(ctx context.Context, job *core.Job, f func(exec func(query string) error) error) error
 }

@@ -11,9 +11,8 @@ import (
 )
 
 // testUpdated is what mode StatusUpdated promises.
-func testUpdated(t *testing.T, c Config, run func(name string, f func(t *testing.T, h Handle)), one core.Task) {
+func testUpdated(t *testing.T, run func(name string, f func(t *testing.T, h Handle)), one core.Task) {
 	t.Helper()
-	column := c.Table("orders", "a").Updated
 	lapsed := base.Add(LeaseFor + time.Millisecond)
 	run("a claim whose reply was lost waits for its lease", func(t *testing.T, h Handle) {
 		h.Put(t, one)
@@ -75,25 +74,5 @@ func testUpdated(t *testing.T, c Config, run func(name string, f func(t *testing
 		}
 		again := h.want(t, core.Granted, lease("a", at(5000)), "1")
 		assert.Equal(t, 2, again.Attempt, "one failed, one given back")
-	})
-	run("who puts a row back by NOW(), which rounds down, doesn't make two holders of one fence", func(t *testing.T, h Handle) {
-		h.Put(t, one)
-		a := h.want(t, core.Granted, lease("a", at(1000)), "1")
-		h.update(t, "1", "status = 'pending', updated_at = "+h.Literal(column, column.AtMost(at(999))))
-		next := h.want(t, core.NotDue, lease("b", at(1000)), "1").At
-		b := h.want(t, core.Granted, lease("b", next), "1")
-		assert.Greater(t, b.Grant.Token, a.Grant.Token)
-		lost(t, h.Extend(t.Context(), []core.Grant{a.Grant}, at(60_000)), "Extend")
-		lost(t, h.Settle(t.Context(), next, settle(a, core.Done, time.Time{})), "Settle")
-		require.NoError(t, h.Settle(t.Context(), next, settle(b, core.Done, time.Time{})))
-	})
-	run("a row is not claimed in the very moment of its last change", func(t *testing.T, h Handle) {
-		h.Put(t, one)
-		c := h.want(t, core.Granted, lease("a", at(1000)), "1")
-		require.NoError(t, h.Settle(t.Context(), at(1000), settle(c, core.Released, at(1000))))
-		next := h.want(t, core.NotDue, lease("b", at(1000)), "1").At
-		assert.WithinDuration(t, at(1002), next, time.Millisecond)
-		got := h.want(t, core.Granted, lease("b", next), "1")
-		assert.Greater(t, got.Grant.Token, c.Grant.Token)
 	})
 }

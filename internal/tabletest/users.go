@@ -117,8 +117,10 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		require.NoError(t, h.Settle(t.Context(), at(1), settle(c, core.Released, at(5))))
 		assert.Equal(t, "0", h.read(t, "1", "attempts"))
 	})
+	testTexts(t, run, one)
 	if mode == claim.StatusUpdated {
-		testUpdated(t, c, run, one)
+		testUpdated(t, run, one)
+		testFences(t, c, run, one)
 		testLostHeartbeats(t, c.Table("orders", "a").Updated, run, one)
 	}
 }
