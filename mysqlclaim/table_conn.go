@@ -46,8 +46,8 @@ func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, 
 }
 
 // unfit is sqltable.Limits.Unfit; each of the errors that err joins must be such a one. They
-// end a statement, and not its transaction. They are known by the classes of SQLSTATE for data, constraints and a trigger's
-// SIGNAL, or by their numbers.
+// end a statement, and not its transaction. They are known by the classes of SQLSTATE for
+// data, constraints and a trigger's SIGNAL, or by their numbers.
 func unfit(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !unfit(err) })
