@@ -215,6 +215,7 @@ var claimBasics = []testCase[*claimEnv]{
 			}
 			a, b, c := read(e.c), read(e.peer), read(e.c)
 			assert.False(e, a.IsZero(), "zero time")
+			assert.Same(e, time.UTC, a.Location(), "the zone of Now, which is UTC like all times")
 			// A millisecond of slack: readings may be rounded.
 			assert.False(e, b.Before(a.Add(-time.Millisecond)) || c.Before(b.Add(-time.Millisecond)),
 				"got %s, then %s from another handle, then %s; want each no earlier than the one before", stamp(a), stamp(b), stamp(c))

@@ -42,6 +42,7 @@ var claimGrants = []testCase[*claimEnv]{
 				{ID: "nul", Payload: []byte{0}, Meta: []byte{0, 0}, MaxAttempts: 1},
 				{ID: "every", Payload: every, Meta: bytes.Repeat(every, 2), MaxAttempts: 1 << 30},
 				{ID: "text", Payload: []byte("Ωß😀'\"\\`%_\r\n\t "), Meta: []byte("\\x41\\101"), Kind: "größe 😀 'k\"\\`%_ "},
+				{ID: "case", Kind: "Mail to ÄDA and äda"},
 				{ID: "spaces", Kind: " k ", Payload: []byte("  p  "), Meta: []byte(" ")},
 				{ID: "limits", Kind: strings.Repeat("k", core.MaxKindBytes), Payload: bytes.Repeat([]byte{0xff, 0x00, 0x27, 0x5c}, core.MaxPayloadBytes/4), Meta: bytes.Repeat([]byte{0xfe}, core.MaxMetaBytes)},
 				{ID: "limits in characters", Kind: strings.Repeat("😀", core.MaxKindBytes/4)},

@@ -30,7 +30,7 @@ func payloadOf(queue string, list []core.Task) []core.Task {
 // wantWaitingOf is wantWaiting for the ids with a prefix.
 func (e *claimEnv) wantWaitingOf(prefix string, now time.Time, about string, want ...core.Entry) {
 	got := slices.DeleteFunc(e.waiting(now), func(entry core.Entry) bool { return !strings.HasPrefix(string(entry.ID), prefix) })
-	e.wantEntries(want, got, about+": waiting rows")
+	e.wantEntries(want, got, "%s: waiting rows", about)
 }
 
 const apart = "No call of one queue sees or changes a task of another, also with the same ids"

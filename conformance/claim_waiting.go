@@ -13,10 +13,10 @@ var claimWaiting = []testCase[*claimEnv]{
 		name: "waiting/order",
 		rule: "Waiting orders by due time, then by the bytes of the id.",
 		run: func(e *claimEnv) {
-			e.put(task("b", at(1)), task("é", at(1)), task("z", base), task("B", at(1)), task("a", at(2)), task("10", at(1)), task("9", at(1)))
+			e.put(task("b", at(1)), task("é", at(1)), task("z", base), task("B", at(1)), task("a", at(2)), task("10", at(1)), task("9", at(1)), task("a1", at(1)))
 			e.wantWaiting(at(5), "by due, then bytes",
 				core.Entry{ID: "z", Due: base},
-				core.Entry{ID: "10", Due: at(1)}, core.Entry{ID: "9", Due: at(1)}, core.Entry{ID: "B", Due: at(1)}, core.Entry{ID: "b", Due: at(1)}, core.Entry{ID: "é", Due: at(1)},
+				core.Entry{ID: "10", Due: at(1)}, core.Entry{ID: "9", Due: at(1)}, core.Entry{ID: "B", Due: at(1)}, core.Entry{ID: "a1", Due: at(1)}, core.Entry{ID: "b", Due: at(1)}, core.Entry{ID: "é", Due: at(1)},
 				core.Entry{ID: "a", Due: at(2)})
 		},
 	},

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"crypto/rand"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -30,6 +32,15 @@ type Claimer struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, c core.Claimer) (heal func())
+	// Hold takes the one lock that every write of the backend needs, or all of them,
+	// as another process would, until release is called: the write lock of a file, a
+	// table's lock, a line that passes nothing on (see Line). Nil where there is none:
+	// the cases of the group hold are then not run.
+	Hold func(t *testing.T, c core.Claimer) (release func())
+	// Idle returns an error that says what the handle c holds or has open while no
+	// method runs: a transaction, a lock, a cursor, a connection that isn't back in its
+	// pool (sql.DBStats.InUse). It is asked after each case. Nil where nobody can tell.
+	Idle func(t *testing.T, c core.Claimer) error
 	// Neighbour returns a handle on another queue beside that of first: in the same
 	// table, by the same connections. It has no task yet. Nil where there is nothing
 	// that two queues share: the cases of the group queue are then not run.
@@ -47,6 +58,16 @@ type Claimer struct {
 	// doesn't keep the rule, or not all of it. The case is run and must fail: a
 	// weaker promise is declared, or it is a bug.
 	Weaker map[string]string
+
+	store bool // this is a Store, whose tasks Insert puts there
+}
+
+// hook is the name of a field, as its users know it.
+func (x Claimer) hook(field string) string {
+	if x.store {
+		return "conformance.Store." + field
+	}
+	return "conformance.Claimer." + field
 }
 
 // ClaimerProvides declares a claimer's optional capabilities.
@@ -76,7 +97,7 @@ func (x Claimer) provides() map[string]bool {
 	return map[string]bool{
 		"TimeSource": x.Provides.TimeSource, "KeepsFinished": x.Provides.KeepsFinished,
 		"Undated": x.Provides.Undated, "Uncounted": x.Provides.Uncounted,
-		"Lock": x.Lock != nil, "Break": x.Break != nil, "Neighbour": x.Neighbour != nil,
+		"Lock": x.Lock != nil, "Break": x.Break != nil, "Hold": x.Hold != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
 
@@ -92,8 +113,8 @@ func testClaimer(t *testing.T, claimer Claimer, s settings) {
 func claimerCases() []testCase[*claimEnv] {
 	var all []testCase[*claimEnv]
 	for _, group := range [][]testCase[*claimEnv]{
-		claimBasics, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
-		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimBreaks, claimQueues,
+		claimBasics, claimMemory, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
+		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimHolds, claimBreaks, claimQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -110,28 +131,46 @@ type claimEnv struct {
 	putIn     func(c core.Claimer, tasks []core.Task)
 	lock      func(id core.ID) (unlock func())
 	breakIt   func() (heal func())
+	hold      func() (release func())
 	shaken    bool // breakIt was called
 	variant   bool
 	provides  ClaimerProvides
 }
 
 func (x Claimer) env(t *testing.T, c *caseT) *claimEnv {
-	first := made(t, "New", x.New(t))
+	first := made(c, x.hook("New"), func() core.Claimer { return x.New(t) })
 	e := &claimEnv{caseT: c, c: first, peer: first, variant: x.Variant, provides: x.Provides}
 	e.more = func() core.Claimer {
 		if x.Peer == nil {
 			return first
 		}
-		return made(t, "Peer", x.Peer(t, first))
+		return made(c, x.hook("Peer"), func() core.Claimer { return x.Peer(t, first) })
 	}
 	e.peer = e.more()
-	e.putIn = func(c core.Claimer, tasks []core.Task) { x.Put(t, c, tasks) }
+	e.putIn = func(into core.Claimer, tasks []core.Task) {
+		if x.store {
+			call := core.Call{ID: rand.Text(), Now: base.Add(-time.Minute)}
+			require.NoError(c, into.(core.Store).Insert(c.ctx, call, tasks), "Insert")
+			return
+		}
+		c.enter("the hook " + x.hook("Put"))
+		x.Put(t, into, tasks)
+		c.enter("")
+	}
 	e.put = func(tasks ...core.Task) { e.putIn(first, tasks) }
-	e.neighbour = func() core.Claimer { return made(t, "Neighbour", x.Neighbour(t, first)) }
-	e.lock = func(id core.ID) func() { return e.release(made(t, "Lock", x.Lock(t, first, id))) }
+	e.neighbour = func() core.Claimer {
+		return made(c, x.hook("Neighbour"), func() core.Claimer { return x.Neighbour(t, first) })
+	}
+	e.lock = func(id core.ID) func() {
+		return e.release(made(c, x.hook("Lock"), func() func() { return x.Lock(t, first, id) }))
+	}
 	e.breakIt = func() func() {
 		e.shaken = true
-		return e.release(made(t, "Break", x.Break(t, first)))
+		return e.release(made(c, x.hook("Break"), func() func() { return x.Break(t, first) }))
+	}
+	e.hold = func() func() { return e.release(made(c, x.hook("Hold"), func() func() { return x.Hold(t, first) })) }
+	if x.Idle != nil {
+		c.idle = func() error { return errors.Join(x.Idle(t, first), x.Idle(t, e.peer)) }
 	}
 	return e
 }
@@ -262,7 +301,7 @@ func (e *claimEnv) waiting(now time.Time) []core.Entry {
 }
 
 func (e *claimEnv) wantWaiting(now time.Time, about string, want ...core.Entry) {
-	e.wantEntries(want, e.waiting(now), about+": waiting rows")
+	e.wantEntries(want, e.waiting(now), "%s: waiting rows", about)
 }
 
 // handles returns n handles, no two of them the same where the backend has

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,9 @@ func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "zero"
 	}
+	if zone := t.Location(); zone != time.UTC { // also where it is another name for it, as Local may be
+		return t.Format(time.RFC3339Nano) + " in the zone " + zone.String()
+	}
 	return t.Format(time.RFC3339Nano)
 }
 
@@ -85,19 +89,31 @@ func show(entries []core.Entry) []string {
 // wantEntries fails unless got is want, in order and to the nanosecond.
 func (c *caseT) wantEntries(want, got []core.Entry, about string, args ...any) {
 	w, g := show(want), show(got)
-	if len(w) > shownEntries || len(g) > shownEntries { // the difference, not all that is the same
-		same := 0
-		for same < min(len(w), len(g)) && w[same] == g[same] {
-			same++
-		}
-		assert.Equal(c, len(w), len(g), append([]any{about + ": number of entries"}, args...)...)
-		w, g, about = w[same:min(len(w), same+shownEntries)], g[same:min(len(g), same+shownEntries)], fmt.Sprintf("%s: entries from the %d. on", about, same+1)
+	if slices.Equal(w, g) {
+		return
 	}
-	assert.Equal(c, w, g, append([]any{about}, args...)...)
+	same := 0
+	for same < min(len(w), len(g)) && w[same] == g[same] {
+		same++
+	}
+	first := ""
+	if same > 0 {
+		first = fmt.Sprintf(" the first %d are right, then", same)
+	}
+	c.Errorf("%s: got %d entries, want %d;%s\n  want: %s\n  got:  %s", fmt.Sprintf(about, args...), len(g), len(w), first, some(w[same:]), some(g[same:]))
 }
 
-// A failure shows no more entries than these.
-const shownEntries = 20
+// some shows the first few of a list.
+func some(list []string) string {
+	switch shown := 5; {
+	case len(list) == 0:
+		return "none"
+	case len(list) > shown+1:
+		return fmt.Sprintf("%s, and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
+	default:
+		return strings.Join(list, ", ")
+	}
+}
 
 // wantTime fails unless got is want in UTC.
 func (c *caseT) wantTime(want, got time.Time, about string, args ...any) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,6 +23,15 @@ type Index struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, idx core.TimeIndex) (heal func())
+	// Hold takes the one lock that every write of the backend needs, or all of them,
+	// as another process would, until release is called: the write lock of a file, a
+	// table's lock, a pause of the server, a line that passes nothing on (see Line).
+	// Nil where there is none: the cases of the group hold are then not run.
+	Hold func(t *testing.T, idx core.TimeIndex) (release func())
+	// Idle returns an error that says what the handle idx holds or has open while no
+	// method runs: a transaction, a lock, a cursor, a connection that isn't back in its
+	// pool (sql.DBStats.InUse). It is asked after each case. Nil where nobody can tell.
+	Idle func(t *testing.T, idx core.TimeIndex) error
 	// Lose makes the index of the handle idx lose all its entries at once, as a flush
 	// of its server would. Nil where there is no such thing: the case losses/lost is
 	// then not run.
@@ -55,7 +65,7 @@ func TestIndex(t *testing.T, index Index) {
 func (x Index) provides() map[string]bool {
 	return map[string]bool{
 		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer, "Detector": x.Provides.Detector,
-		"Break": x.Break != nil, "Lose": x.Lose != nil, "Neighbour": x.Neighbour != nil,
+		"Break": x.Break != nil, "Hold": x.Hold != nil, "Lose": x.Lose != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
 
@@ -65,15 +75,25 @@ func testIndex(t *testing.T, index Index, s settings) {
 	cases := indexCases()
 	s.checkSkip(t, names(cases))
 	runCases(t, s, cases, func(t *testing.T, c *caseT) *indexEnv {
-		first := made(t, "conformance.Index.New", index.New(t))
+		first := made(c, "conformance.Index.New", func() core.TimeIndex { return index.New(t) })
 		peer := first
 		if index.Peer != nil {
-			peer = made(t, "conformance.Index.Peer", index.Peer(t, first))
+			peer = made(c, "conformance.Index.Peer", func() core.TimeIndex { return index.Peer(t, first) })
 		}
 		e := &indexEnv{caseT: c, idx: first, peer: peer, provides: index.Provides}
-		e.breakIt = func() func() { return c.release(made(t, "conformance.Index.Break", index.Break(t, first))) }
+		e.breakIt = func() func() {
+			return c.release(made(c, "conformance.Index.Break", func() func() { return index.Break(t, first) }))
+		}
+		e.hold = func() func() {
+			return c.release(made(c, "conformance.Index.Hold", func() func() { return index.Hold(t, first) }))
+		}
 		e.lose = func() { index.Lose(t, first) }
-		e.neighbour = func() core.TimeIndex { return made(t, "conformance.Index.Neighbour", index.Neighbour(t, first)) }
+		if index.Idle != nil {
+			c.idle = func() error { return errors.Join(index.Idle(t, first), index.Idle(t, peer)) }
+		}
+		e.neighbour = func() core.TimeIndex {
+			return made(c, "conformance.Index.Neighbour", func() core.TimeIndex { return index.Neighbour(t, first) })
+		}
 		return e
 	})
 }
@@ -81,7 +101,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexLosses, indexWatches, indexContexts, indexBreaks, indexQueues,
+		indexBasics, indexMemory, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexLosses, indexWatches, indexContexts, indexHolds, indexBreaks, indexQueues,
 	} {
 		all = append(all, group...)
 	}
@@ -93,6 +113,7 @@ type indexEnv struct {
 	*caseT
 	idx, peer core.TimeIndex
 	breakIt   func() (heal func())
+	hold      func() (release func())
 	lose      func()
 	neighbour func() core.TimeIndex
 	provides  IndexProvides
@@ -122,7 +143,7 @@ func (e *indexEnv) all() []core.Entry {
 
 // wantAll fails unless the index holds exactly these entries.
 func (e *indexEnv) wantAll(about string, want ...core.Entry) {
-	e.wantEntries(want, e.all(), about)
+	e.wantEntries(want, e.all(), "%s", about)
 }
 
 func (e *indexEnv) take(idx core.TimeIndex, now, until time.Time, limit int) ([]core.ID, time.Time) {

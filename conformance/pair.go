@@ -54,15 +54,16 @@ func testScheduler(t *testing.T, pair Pair, s settings) {
 			t.Attr("dueclaim.backend", "pair:"+pair.Name)
 		}
 		e := &pairEnv{caseT: c, runs: map[core.ID][]run{}}
-		idx, store := made(t, "conformance.Pair.Index", pair.Index(t)), made(t, "conformance.Pair.Store", pair.Store(t))
+		idx := made(c, "conformance.Pair.Index", func() core.TimeIndex { return pair.Index(t) })
+		store := made(c, "conformance.Pair.Store", func() core.Store { return pair.Store(t) })
 		for i := range processes {
 			if i > 0 && pair.PeerIndex != nil {
-				e.idx[i] = made(t, "conformance.Pair.PeerIndex", pair.PeerIndex(t, e.idx[0]))
+				e.idx[i] = made(c, "conformance.Pair.PeerIndex", func() core.TimeIndex { return pair.PeerIndex(t, e.idx[0]) })
 			} else {
 				e.idx[i] = idx
 			}
 			if i > 0 && pair.PeerStore != nil {
-				e.stores[i] = made(t, "conformance.Pair.PeerStore", pair.PeerStore(t, e.stores[0]))
+				e.stores[i] = made(c, "conformance.Pair.PeerStore", func() core.Store { return pair.PeerStore(t, e.stores[0]) })
 			} else {
 				e.stores[i] = store
 			}

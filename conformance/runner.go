@@ -1,18 +1,14 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // A case that takes longer than this hangs; the slowest real ones need seconds.
@@ -101,13 +97,6 @@ func (s settings) whyNot(name, needs string) string {
 	return ""
 }
 
-// made ends the test where a hook of the suite's caller returned nil.
-func made[T any](t *testing.T, hook string, part T) T {
-	t.Helper()
-	require.NotNil(t, part, "%s returned nil", hook)
-	return part
-}
-
 func names[E any](cases []testCase[E]) []string {
 	list := make([]string, len(cases))
 	for i, c := range cases {
@@ -119,6 +108,7 @@ func names[E any](cases []testCase[E]) []string {
 // runCases runs each case as a subtest on an environment of its own.
 func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *testing.T, c *caseT) E) {
 	t.Helper()
+	tellLabels()
 	for _, tc := range cases {
 		if s.only != nil && !s.only(tc.name) {
 			continue
@@ -157,33 +147,40 @@ func (s settings) mustFail(t *testing.T, why string, timed bool, run func(settin
 		return ""
 	case failure == "":
 		return fmt.Sprintf("declared as weaker (%s), but it passed: take it out of the field Weaker", why)
-	case strings.Contains(failure, "\npanic: "), strings.Contains(failure, "\nthe case hangs"):
+	case outOfHand.MatchString(failure):
 		return failure
 	}
 	t.Logf("weaker, as declared (%s): %s", why, failure)
 	return ""
 }
 
-// runCase runs the case in a goroutine of its own, so that a hanging one can be
-// abandoned, and returns what it found, "" for nothing.
+// runCase runs the case, and the hooks that make what it works on, in a goroutine of
+// its own, so that a hanging one can be abandoned. It returns what it found, "" for
+// nothing.
 func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testing.T, c *caseT) E) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &caseT{ctx: ctx, patience: s.patience}
-	e := env(t, c) // on the test's own goroutine: New may end the test
 	ended := make(chan struct{})
-	go func() {
+	go labelled(ctx, t.Name(), func() {
 		defer close(ended)
+		defer c.guard(c.wantIdle)
 		defer c.cleanUp()
-		c.guard(func() { tc.run(e) })
-	}()
+		c.guard(func() { tc.run(env(t, c)) })
+	})
 
 	timer := time.NewTimer(s.watchdog)
 	defer timer.Stop()
 	select {
 	case <-ended:
+		if c.calm() && t.Skipped() { // by a hook
+			t.SkipNow()
+		}
+		if c.calm() && t.Failed() {
+			t.FailNow()
+		}
 	case <-timer.C:
-		c.Errorf("the case hangs: not over after %s; its own goroutine, then all others:\n%s", s.watchdog, stacks())
+		c.Errorf("%s hangs: not over after %s; its own goroutines, then all others:\n%s", c.doing(), s.watchdog, stacks(t.Name()))
 		c.letGo()
 	}
 	return c.text(tc.rule)
@@ -201,23 +198,4 @@ func (c *caseT) letGo() {
 	case <-over:
 	case <-time.After(c.patience):
 	}
-}
-
-// stacks returns the stacks of all goroutines, those that run a case first.
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-	slices.SortStableFunc(all, func(a, b string) int {
-		return cmp.Compare(strings.Count(b, "(*caseT).guard("), strings.Count(a, "(*caseT).guard("))
-	})
-	return strings.Join(all, "\n\n")
-}
-
-func (c *caseT) text(rule string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.failures) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("broken rule: %s\n%s", rule, strings.Join(c.failures, "\n"))
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"testing"
 	"time"
@@ -29,6 +28,15 @@ type Store struct {
 	// Nil where there is nothing that could fail: the cases of the group break are
 	// then not run.
 	Break func(t *testing.T, s core.Store) (heal func())
+	// Hold takes the one lock that every write of the backend needs, or all of them,
+	// as another process would, until release is called: the write lock of a file, a
+	// table's lock, a line that passes nothing on (see Line). Nil where there is none:
+	// the cases of the group hold are then not run.
+	Hold func(t *testing.T, s core.Store) (release func())
+	// Idle returns an error that says what the handle s holds or has open while no
+	// method runs: a transaction, a lock, a cursor, a connection that isn't back in its
+	// pool (sql.DBStats.InUse). It is asked after each case. Nil where nobody can tell.
+	Idle func(t *testing.T, s core.Store) error
 	// Begin starts a transaction of a user's own in the store's database. Nil where
 	// the store has no methods for that: the cases of the group tx are then not run.
 	Begin func(t *testing.T, s core.Store) Tx
@@ -85,7 +93,7 @@ func (x Store) provides() map[string]bool {
 	return map[string]bool{
 		"TimeSource": x.Provides.TimeSource, "Purger": x.Provides.Purger,
 		"KeepsFinished": x.Provides.KeepsFinished,
-		"Lock":          x.Lock != nil, "Break": x.Break != nil, "Tx": x.Begin != nil,
+		"Lock":          x.Lock != nil, "Break": x.Break != nil, "Hold": x.Hold != nil, "Tx": x.Begin != nil,
 		"Neighbour": x.Neighbour != nil,
 	}
 }
@@ -101,7 +109,9 @@ func testStore(t *testing.T, store Store, s settings) {
 	runCases(t, s, stores, func(t *testing.T, c *caseT) *storeEnv {
 		e := &storeEnv{claimEnv: claimer.env(t, c), storeProvides: store.Provides}
 		e.s, e.peerStore = e.c.(core.Store), e.peer.(core.Store)
-		e.beginTx = func(s core.Store) Tx { return made(t, "conformance.Store.Begin", store.Begin(t, s)) }
+		e.beginTx = func(s core.Store) Tx {
+			return made(c, "conformance.Store.Begin", func() Tx { return store.Begin(t, s) })
+		}
 		e.wrote = func(key string) bool { return store.Wrote(t, e.s, key) }
 		return e
 	})
@@ -110,17 +120,14 @@ func testStore(t *testing.T, store Store, s settings) {
 // claimer is the store seen as a Claimer into which Insert puts the tasks.
 func (x Store) claimer() Claimer {
 	c := Claimer{
-		New: func(t *testing.T) core.Claimer { return made(t, "conformance.Store.New", x.New(t)) },
-		Put: func(t *testing.T, c core.Claimer, tasks []core.Task) {
-			call := core.Call{ID: rand.Text(), Now: base.Add(-time.Minute)}
-			require.NoError(t, c.(core.Store).Insert(t.Context(), call, tasks), "Insert")
-		},
+		New:      func(t *testing.T) core.Claimer { return x.New(t) },
+		store:    true,
 		Variant:  x.Variant,
 		Provides: ClaimerProvides{TimeSource: x.Provides.TimeSource, KeepsFinished: x.Provides.KeepsFinished},
 	}
 	if x.Peer != nil {
 		c.Peer = func(t *testing.T, first core.Claimer) core.Claimer {
-			return made(t, "conformance.Store.Peer", x.Peer(t, first.(core.Store)))
+			return x.Peer(t, first.(core.Store))
 		}
 	}
 	if x.Lock != nil {
@@ -128,11 +135,17 @@ func (x Store) claimer() Claimer {
 	}
 	if x.Neighbour != nil {
 		c.Neighbour = func(t *testing.T, first core.Claimer) core.Claimer {
-			return made(t, "conformance.Store.Neighbour", x.Neighbour(t, first.(core.Store)))
+			return x.Neighbour(t, first.(core.Store))
 		}
 	}
 	if x.Break != nil {
 		c.Break = func(t *testing.T, c core.Claimer) func() { return x.Break(t, c.(core.Store)) }
+	}
+	if x.Hold != nil {
+		c.Hold = func(t *testing.T, c core.Claimer) func() { return x.Hold(t, c.(core.Store)) }
+	}
+	if x.Idle != nil {
+		c.Idle = func(t *testing.T, c core.Claimer) error { return x.Idle(t, c.(core.Store)) }
 	}
 	return c
 }
@@ -141,7 +154,7 @@ func storeCases() []testCase[*storeEnv] {
 	var all []testCase[*storeEnv]
 	for _, group := range [][]testCase[*storeEnv]{
 		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeCancels, storeReschedules, storePurges,
-		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeLockedRows, storeBreaks, storeTxInserts, storeTxSettles, storeTxSnapshots, storeQueues,
+		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeHolds, storeLockedRows, storeBreaks, storeTxInserts, storeTxSettles, storeTxSnapshots, storeQueues,
 	} {
 		all = append(all, group...)
 	}

@@ -37,6 +37,7 @@ type entries struct {
 	lives    int           // losses so far
 	seen     bool          // entries since the last one
 	other    *entries      // those of the queue beside this one
+	whole    whole
 }
 
 // NewIndex returns an empty index that breaks the one rule that bug names; none

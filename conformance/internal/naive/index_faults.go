@@ -57,6 +57,9 @@ func (x *Index) enter(ctx context.Context, items int) error {
 	if x.bug == "ctx looked at too late" && interrupted(ctx, items) {
 		x.data.slow.Do(dawdle) // it goes on
 	}
+	if err := x.data.whole.wait(ctx, x.bug); err != nil {
+		return err
+	}
 	broken := false
 	x.set(func() { broken = x.data.broken })
 	switch {

@@ -27,6 +27,7 @@ type Store struct {
 	cursor core.Entry      // where the last page of Waiting ended
 	wrote  map[string]bool // what users wrote in their transactions
 	other  *Store          // the queue beside this one
+	whole  whole
 }
 
 type row struct {

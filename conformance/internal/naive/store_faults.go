@@ -53,6 +53,9 @@ func (s *Store) enter(ctx context.Context, items int) error {
 	if s.is("ctx looked at too late") && interrupted(ctx, items) {
 		s.slow.Do(dawdle) // it goes on
 	}
+	if err := s.whole.wait(ctx, s.bug); err != nil {
+		return err
+	}
 	broken, locked := false, false
 	s.set(func() { broken, locked = s.broken, len(s.locked) > 0 })
 	if locked && s.is("waits for locks") {
