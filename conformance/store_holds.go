@@ -17,9 +17,12 @@ var storeHolds = []testCase[*storeEnv]{
 			call, first := e.call(base), e.call(base)
 			attempts := []attempt{
 				{"Insert", func(ctx context.Context) error { return e.s.Insert(ctx, call, []core.Task{task("new", at(3))}) }},
-				{"Cancel", func(ctx context.Context) error { _, err := e.s.Cancel(ctx, base, []core.ID{"cancelled"}); return err }},
+				{"Cancel", func(ctx context.Context) error {
+					_, err := e.s.Cancel(ctx, core.Call{Now: base}, []core.ID{"cancelled"})
+					return err
+				}},
 				{"Reschedule", func(ctx context.Context) error {
-					return e.s.Reschedule(ctx, base, []core.Move{{ID: "moved", From: at(2), To: at(4)}})
+					return e.s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: "moved", From: at(2), To: at(4)}})
 				}},
 			}
 			if purger, ok := e.s.(core.Purger); ok {

@@ -120,13 +120,14 @@ func (s twisted) Waiting(ctx context.Context, now time.Time, after core.Entry, b
 	return then(s.by.waiting, got), s.said(err)
 }
 
-func (s twisted) Cancel(ctx context.Context, now time.Time, ids []core.ID) ([]core.Fate, error) {
-	got, err := s.Clocked.Cancel(s.ctx(ctx), then(s.by.cancelNow, now), then(s.by.cancelled, append([]core.ID(nil), ids...)))
+func (s twisted) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
+	call.Now = then(s.by.cancelNow, call.Now)
+	got, err := s.Clocked.Cancel(s.ctx(ctx), call, then(s.by.cancelled, append([]core.ID(nil), ids...)))
 	return then(s.by.fates, got), s.said(err)
 }
 
-func (s twisted) Reschedule(ctx context.Context, now time.Time, moves []core.Move) error {
-	return s.said(s.Clocked.Reschedule(s.ctx(ctx), now, then(s.by.moves, append([]core.Move(nil), moves...))))
+func (s twisted) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
+	return s.said(s.Clocked.Reschedule(s.ctx(ctx), call, then(s.by.moves, append([]core.Move(nil), moves...))))
 }
 
 func (s twisted) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
