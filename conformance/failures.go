@@ -2,17 +2,14 @@ package conformance
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/pprof"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/dueclaim/dueclaim/conformance/internal/owner"
 )
 
 // text is what a failed case says: the rule that was broken, then what was wanted
@@ -108,29 +105,11 @@ func here() string {
 	}
 }
 
-// caseLabel is by which the goroutines of a case are known: those that it starts, and
-// all that an adapter starts for it.
-const caseLabel = "dueclaim.case"
-
-func labelled(ctx context.Context, name string, f func()) {
-	pprof.Do(ctx, pprof.Labels(caseLabel, name), func(context.Context) { f() })
-}
-
-// tellLabels has the trace of a panic that ends the process say to which case the
-// goroutine belongs: nobody can recover it but the adapter that started the goroutine,
-// and the test that runs meanwhile may be another one.
-var tellLabels = sync.OnceFunc(func() {
-	settings := os.Getenv("GODEBUG")
-	if !strings.Contains(settings, "tracebacklabels=") {
-		_ = os.Setenv("GODEBUG", strings.TrimPrefix(settings+",tracebacklabels=1", ","))
-	}
-})
-
 // stacks returns the stacks of all goroutines, those of the case first.
 func stacks(name string) string {
 	buf := make([]byte, 1<<20)
 	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-	own := strconv.Quote(caseLabel) + ": " + strconv.Quote(name)
+	own := owner.Head(name)
 	rank := func(stack string) int {
 		head, _, _ := strings.Cut(stack, "\n")
 		switch {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dueclaim/dueclaim/conformance/internal/owner"
 )
 
 // A case that takes longer than this hangs; the slowest real ones need seconds.
@@ -108,7 +110,6 @@ func names[E any](cases []testCase[E]) []string {
 // runCases runs each case as a subtest on an environment of its own.
 func runCases[E any](t *testing.T, s settings, cases []testCase[E], env func(t *testing.T, c *caseT) E) {
 	t.Helper()
-	tellLabels()
 	for _, tc := range cases {
 		if s.only != nil && !s.only(tc.name) {
 			continue
@@ -162,7 +163,7 @@ func runCase[E any](t *testing.T, s settings, tc testCase[E], env func(t *testin
 	defer cancel()
 	c := &caseT{ctx: ctx, patience: s.patience}
 	ended := make(chan struct{})
-	go labelled(ctx, t.Name(), func() {
+	go owner.Do(ctx, t.Name(), func() {
 		defer close(ended)
 		defer c.guard(c.wantIdle)
 		defer c.cleanUp()

@@ -20,6 +20,8 @@ type record struct {
 	*rapid.T // nil where the history is played again without some steps
 	steps    []string
 	broken   string
+	kind     string // of what broke: see fail
+	wanted   string // where a failure is made smaller: its kind
 	// again plays the history without some of its actions, on a fresh backend.
 	again   func(without []bool) *record
 	actions int
@@ -36,12 +38,32 @@ func (r *record) step(format string, args ...any) {
 // fail ends the history. Rapid gets a text that is the same each time the history
 // is played, which it takes for a sign that it is the same failure.
 func (r *record) fail(format string, args ...any) {
-	r.broken = fmt.Sprintf(format, args...)
+	r.broken, r.kind = fmt.Sprintf(format, args...), kindOf(args)
+	if r.wanted != "" && r.kind != r.wanted { // such as an error of a backend that has no connection left
+		r.broken = ""
+		if r.T != nil {
+			r.Skip("another failure than the one that is made smaller")
+		}
+	}
 	if r.T == nil {
 		panic(stopped{})
 	}
 	r.Fatalf("the answer to the last step breaks the contract")
 }
+
+// kindOf tells failures apart that have different causes: each error that a call
+// returned is one, but for the ids and numbers in it; all wrong answers are one.
+func kindOf(args []any) string {
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			return "error: " + changing.ReplaceAllString(err.Error(), "")
+		}
+	}
+	return "wrong answer"
+}
+
+// changing matches what differs in an error's text from one history to another.
+var changing = regexp.MustCompile(`"[^"]*"|[0-9]+`)
 
 // failure is what a run of histories found.
 type failure struct {
@@ -116,23 +138,37 @@ func search(t *testing.T, seed uint64, o Options, play func(*record)) *failure {
 		defer func() { _ = f.Value.Set(old) }()
 	}
 
-	var found *failure
+	found, failed := &failure{seed: seed}, false
 	dog := newWatchdog(o.hanging)
-	if broken := dog.watch(t, func() { found = dog.search(t.Name(), seed, o, play) }); broken != "" {
+	// Rapid adds to a history's seed its number, which makes the next one's.
+	nth := func(played int) uint64 { return seed + uint64(played*(played+1)/2) }
+	broken := dog.watch(t, func() { failed = dog.search(t.Name(), found, o, play) }, func() {
+		if found.small != nil {
+			found.seed = nth(found.played)
+			t.Errorf("%s\nIt was not made smaller: a hook ended the test.", found.text(t.Name()))
+		}
+	})
+	switch {
+	case broken != "":
 		played, steps := dog.saw()
-		// Rapid adds to a history's seed its number, which makes the next one's.
-		return &failure{seed: seed + uint64(played*(played+1)/2), played: played, said: broken, last: &record{steps: steps}}
+		return &failure{seed: nth(played), played: played, said: broken, last: &record{steps: steps}}
+	case failed:
+		return found
+	default:
+		return nil
 	}
-	return found
 }
 
-func (w *watchdog) search(name string, seed uint64, o Options, play func(*record)) *failure {
-	found := &failure{seed: seed}
+// search plays histories and tells whether one failed, which found then has.
+func (w *watchdog) search(name string, found *failure, o Options, play func(*record)) bool {
 	tb := &quiet{name: name}
 	tb.run(func() {
 		rapid.Check(tb, func(t *rapid.T) {
 			w.alive(found.played)
 			r := &record{T: t, dog: w}
+			if found.small != nil {
+				r.wanted = found.small.kind
+			}
 			found.last = r
 			ended := false
 			defer func() {
@@ -150,7 +186,7 @@ func (w *watchdog) search(name string, seed uint64, o Options, play func(*record
 		})
 	})
 	if !tb.failed {
-		return nil
+		return false
 	}
 	if found.small != nil && found.small.again != nil && o.shrink == 0 {
 		found.small = reduce(found.small, time.Now().Add(reducing))
@@ -159,7 +195,7 @@ func (w *watchdog) search(name string, seed uint64, o Options, play func(*record
 	if match := seedSaid.FindStringSubmatch(found.said); match != nil {
 		found.seed, _ = strconv.ParseUint(match[1], 10, 64)
 	}
-	return found
+	return true
 }
 
 // reducing bounds reduce.

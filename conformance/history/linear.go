@@ -137,7 +137,7 @@ func playTogether(t *testing.T, store conformance.Store, seed uint64, o Options)
 		for _, c := range team {
 			seen = append(seen, c.events...)
 		}
-	})
+	}, nil)
 	if broken != "" {
 		s.fail("the history was given up") // a client may be left
 		return nil, broken, nil

@@ -170,7 +170,7 @@ func (s *storeRun) do(action func(*storeRun)) {
 
 // again plays the script without some of its actions.
 func (s *storeRun) again(without []bool) (r *record) {
-	r = &record{dog: s.dog}
+	r = &record{dog: s.dog, wanted: s.kind}
 	s.dog.again()
 	defer func() {
 		if p := recover(); p != nil && p != (stopped{}) {

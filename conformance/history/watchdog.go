@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dueclaim/dueclaim/conformance/internal/owner"
 )
 
 // A history that takes longer than this hangs; the slowest real ones need seconds.
@@ -33,13 +35,14 @@ func newWatchdog(limit time.Duration) *watchdog {
 }
 
 // watch runs f until it returns, and says what went wrong otherwise: a panic, with
-// its stack, or a hang, with those of all goroutines. Where f ended t, so does watch.
-func (w *watchdog) watch(t *testing.T, f func()) (failure string) {
+// its stack, or a hang, with those of all goroutines. Where f ended t, so does watch, after
+// a call of last, unless that is nil.
+func (w *watchdog) watch(t *testing.T, f, last func()) (failure string) {
 	t.Helper()
 	defer w.timer.Stop()
 	over := make(chan string, 1)
 	returned := false
-	go func() {
+	go owner.Do(t.Context(), t.Name(), func() {
 		text := ""
 		defer func() { over <- text }()
 		defer func() {
@@ -49,13 +52,16 @@ func (w *watchdog) watch(t *testing.T, f func()) (failure string) {
 		}()
 		f()
 		returned = true
-	}()
+	})
 	select {
 	case text := <-over:
 		if !returned && t.Skipped() {
 			t.SkipNow()
 		}
 		if !returned {
+			if last != nil {
+				last()
+			}
 			t.FailNow()
 		}
 		return text
