@@ -358,28 +358,3 @@ func (e *engine) notInHand(rows []Entry) []Entry {
 	}
 	return kept
 }
-
-// purge deletes finished rows that were kept long enough, once a minute, until
-// ctx is done.
-func (e *engine) purge(ctx context.Context) {
-	p, ok := e.store.(Purger)
-	if !ok || e.opt.KeepFinished < 0 {
-		return
-	}
-	const page = 500
-	for ctx.Err() == nil {
-		await(ctx, nil, jitter(time.Minute))
-		for n := page; n == page && ctx.Err() == nil; {
-			before := FloorMilli(e.clock.now().Add(-e.opt.KeepFinished))
-			err := e.call.once(e.base, func(ctx context.Context) (err error) {
-				n, err = p.Purge(ctx, before, page)
-				return err
-			})
-			e.health.store("purge", err)
-			if err != nil {
-				break
-			}
-			await(ctx, nil, 20*time.Millisecond)
-		}
-	}
-}

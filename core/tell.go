@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -16,27 +17,40 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 			entries = within(entries, p.clock.now().Add(p.opt.Horizon))
 		}
 	}
-	if len(entries) == 0 {
-		return nil
+	for page := range slices.Chunk(entries, indexPage) {
+		err := p.indexOnce(ctx, page)
+		if err != nil {
+			p.opt.Observer.notIndexed(len(entries), err)
+			p.logIndex(len(entries), err)
+			return err
+		}
+		entries = entries[len(page):]
+		p.logIndex(len(page), nil)
 	}
+	return nil
+}
+
+// indexPage is how many entries the index is told of in one call, with a time-out of
+// its own: a call for half a million can't be held to the time that one for a few has.
+const indexPage = 5000
+
+// indexOnce adds a page of entries, unless the index has failed a moment ago.
+func (p *Producer) indexOnce(ctx context.Context, entries []Entry) error {
 	p.mu.Lock()
 	skip := p.clock.mono() < p.skipIndex
 	p.mu.Unlock()
-	err := errIndexAway
-	if !skip {
-		// The store has the tasks: a caller who gave up shouldn't make them late.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opt.Timeout/5)
-		defer cancel()
-		if err = p.idx.Add(ctx, entries); err != nil {
-			p.mu.Lock()
-			p.skipIndex = p.clock.mono() + time.Second
-			p.mu.Unlock()
-		}
+	if skip {
+		return errIndexAway
 	}
+	// The store has the tasks: a caller who gave up shouldn't make them late.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opt.Timeout/5)
+	defer cancel()
+	err := p.idx.Add(ctx, entries)
 	if err != nil {
-		p.opt.Observer.notIndexed(len(entries), err)
+		p.mu.Lock()
+		p.skipIndex = p.clock.mono() + time.Second
+		p.mu.Unlock()
 	}
-	p.logIndex(len(entries), err)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
+	"github.com/dueclaim/dueclaim/heapindex"
 )
 
 func TestAnOutageOfTheIndexIsALineAMinuteInAProducersLog(t *testing.T) {
@@ -37,5 +40,33 @@ func TestAnOutageOfTheIndexIsALineAMinuteInAProducersLog(t *testing.T) {
 		produce()
 		produce()
 		assert.Len(t, log.with("can be told again"), 1)
+	})
+}
+
+// slowAdds is an index that needs its time for each entry.
+type slowAdds struct{ *heapindex.Index }
+
+func (x slowAdds) Add(ctx context.Context, entries []core.Entry) error {
+	select {
+	case <-time.After(time.Duration(len(entries)) * 100 * time.Microsecond):
+		return x.Index.Add(ctx, entries)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestALargeCallTellsTheIndexPageByPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		index := slowAdds{heapindex.New()}
+		producer, err := core.NewProducer(index, claim.NewMemory(claim.MemoryOptions{}), core.ProducerOptions{})
+		require.NoError(t, err)
+		entries := make([]core.Entry, 50_000) // five seconds' worth
+		for i := range entries {
+			entries[i] = core.Entry{ID: core.ID(fmt.Sprint(i)), Due: time.Now().Add(time.Hour)}
+		}
+		require.NoError(t, producer.Track(t.Context(), entries...))
+		got, err := index.Due(t.Context(), time.Now().Add(2*time.Hour), len(entries))
+		require.NoError(t, err)
+		require.Len(t, got, len(entries))
 	})
 }
