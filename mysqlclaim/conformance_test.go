@@ -98,6 +98,13 @@ func conforms(t *testing.T, b backend, c setting) {
 		},
 		Lock:  func(t *testing.T, s core.Store, id core.ID) func() { return lockRow(t, s.(*Store), id) },
 		Break: func(*testing.T, core.Store) func() { return first.Cut() },
+		Hold:  func(t *testing.T, s core.Store) func() { return holdTable(t, s.(*Store)) },
+		Idle: func(_ *testing.T, s core.Store) error {
+			if n := s.(*Store).db.Stats().InUse; n > 0 {
+				return fmt.Errorf("%d connections are in use", n)
+			}
+			return nil
+		},
 		Begin: func(t *testing.T, s core.Store) conformance.Tx {
 			tx, err := s.(*Store).db.BeginTx(context.WithoutCancel(t.Context()), nil)
 			require.NoError(t, err)
@@ -115,6 +122,20 @@ func conforms(t *testing.T, b backend, c setting) {
 			TimeSource: true, Purger: true, KeepsFinished: !c.options.DeleteFinished,
 		},
 	})
+}
+
+// holdTable takes the lock of the whole table, as a backup or an ALTER does.
+func holdTable(t *testing.T, s *Store) (release func()) {
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := s.db.Conn(ctx)
+	require.NoError(t, err)
+	_, err = conn.ExecContext(ctx, "LOCK TABLES "+s.quoted+" WRITE")
+	require.NoError(t, err)
+	return func() {
+		_, err := conn.ExecContext(ctx, "UNLOCK TABLES")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
 }
 
 // usersTx is a user's transaction with the store's methods for it.

@@ -94,6 +94,23 @@ func testContract(t *testing.T, url string, c contract) {
 			return tx.rollback
 		},
 		Break: cut,
+		Hold: func(t *testing.T, s core.Store) func() {
+			tx := s.(*Store).begin(t, context.WithoutCancel(t.Context()))
+			require.NoError(t, tx.exec(t.Context(), "LOCK TABLE "+first.quoted()+" IN ACCESS EXCLUSIVE MODE"))
+			return tx.rollback
+		},
+		Idle: func(_ *testing.T, s core.Store) error {
+			n := 0
+			if own := s.(*Store); own.pool != nil {
+				n = int(own.pool.Stat().AcquiredConns())
+			} else {
+				n = own.db.Stats().InUse
+			}
+			if n > 0 {
+				return fmt.Errorf("%d connections are in use", n)
+			}
+			return nil
+		},
 		Begin: func(t *testing.T, s core.Store) conformance.Tx {
 			return contractTx{s.(*Store).begin(t, context.WithoutCancel(t.Context()))}
 		},

@@ -83,6 +83,11 @@ func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.Uni
 			defer mu.Unlock()
 			return handles[idx].line.Cut()
 		},
+		Hold: func(_ *testing.T, idx core.TimeIndex) func() {
+			mu.Lock()
+			defer mu.Unlock()
+			return handles[idx].line.Hold()
+		},
 		Lose: func(t *testing.T, idx core.TimeIndex) {
 			mu.Lock()
 			h := handles[idx]

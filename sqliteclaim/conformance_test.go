@@ -68,6 +68,8 @@ func TestStoreKeepsTheContract(t *testing.T) {
 					run("ALTER TABLE dueclaim_tasks RENAME TO away")
 					return func() { run("ALTER TABLE away RENAME TO dueclaim_tasks") }
 				},
+				Hold: func(t *testing.T, _ core.Store) func() { return holdFile(t, other) },
+				Idle: func(_ *testing.T, s core.Store) error { return idle(s.(*sqliteclaim.Store).DB()) },
 				Begin: func(t *testing.T, s core.Store) conformance.Tx {
 					tx, err := s.(*sqliteclaim.Store).DB().BeginTx(context.WithoutCancel(t.Context()), nil)
 					require.NoError(t, err)
@@ -81,6 +83,28 @@ func TestStoreKeepsTheContract(t *testing.T) {
 			})
 		})
 	}
+}
+
+// holdFile takes the file's write lock, as another process would.
+func holdFile(t *testing.T, db *sql.DB) (release func()) {
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := db.Conn(ctx)
+	require.NoError(t, err)
+	_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+	return func() {
+		_, err := conn.ExecContext(ctx, "ROLLBACK")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+}
+
+// idle says how many connections are not back in their pool.
+func idle(db *sql.DB) error {
+	if n := db.Stats().InUse; n > 0 {
+		return fmt.Errorf("%d connections are in use", n)
+	}
+	return nil
 }
 
 // usersTx is a user's transaction with the store's methods for it.
