@@ -1,0 +1,58 @@
+package sqltable
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Touch is what a trigger's source seems to do to a column.
+type Touch uint8
+
+// The touches.
+const (
+	// Leaves: the source doesn't name the column.
+	Leaves Touch = iota
+	// Names: it names the column, and what it does can't be told: it reads it, writes it
+	// in a way that isn't known here, or only where the statement itself did not (the old
+	// value is compared).
+	Names
+	// Writes: it sets the column, whatever the statement wrote.
+	Writes
+)
+
+var (
+	sqlComment = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/`)
+	updateSet  = regexp.MustCompile(`(?is)\bUPDATE\s+(?:ONLY\s+|OR\s+\w+\s+|LOW_PRIORITY\s+|IGNORE\s+)*([^\s;]+)(?:\s+AS)?(?:\s+\w+)?\s+SET\b([^;]*)`)
+	whereBegin = regexp.MustCompile(`(?i)\b(WHERE|FROM)\b`)
+	quoteMarks = strings.NewReplacer("`", "", `"`, "", "[", "", "]", "")
+)
+
+// TriggerTouch reads a trigger's source, in any of the databases' languages, as far as
+// it can be read: whether it assigns NEW.column (a BEFORE trigger), or runs an UPDATE of
+// the table that sets the column (an AFTER trigger). table is its name without a schema.
+func TriggerTouch(source, table, column string) Touch {
+	source = quoteMarks.Replace(sqlComment.ReplaceAllString(source, " "))
+	name := regexp.QuoteMeta(column)
+	if !regexp.MustCompile(`(?i)\b` + name + `\b`).MatchString(source) {
+		return Leaves
+	}
+	if regexp.MustCompile(`(?i)\bOLD\s*\.\s*` + name + `\b`).MatchString(source) {
+		return Names
+	}
+	assigned := regexp.MustCompile(`(?i)(?:^|;|,|\b(?:BEGIN|THEN|ELSE|LOOP|SET|INTO)\b)\s*NEW\s*\.\s*` + name + `\s*(?::?=|$|;|\bFROM\b)`)
+	if assigned.MatchString(source) {
+		return Writes
+	}
+	set := regexp.MustCompile(`(?i)(?:^|,|\()\s*(?:\w+\s*\.\s*)?` + name + `\s*(?:=|,|\))`)
+	for _, m := range updateSet.FindAllStringSubmatch(source, -1) {
+		target := m[1][strings.LastIndexByte(m[1], '.')+1:]
+		list := m[2]
+		if at := whereBegin.FindStringIndex(list); at != nil {
+			list = list[:at[0]]
+		}
+		if strings.EqualFold(target, table) && set.MatchString(list) {
+			return Writes
+		}
+	}
+	return Names
+}
