@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dueclaim/dueclaim/claim"
 )
 
 // Server error numbers that a look at a table may meet.
@@ -24,9 +26,9 @@ const (
 type catalog struct {
 	mariadb  bool
 	session  map[string]string // the system variables of importance that there are
-	offsets  []offset
-	loc      *time.Location // the driver's, nil without parseTime
-	user     string         // user@host, as grants name it
+	offsets  []offset          // of the session's clock, over a year
+	written  []offset          // of the clock by which the driver writes a time.Time, at the same instants
+	user     string            // user@host, as grants name it
 	database string
 	name     string
 
@@ -34,13 +36,17 @@ type catalog struct {
 	kind, engine     string
 	columns          []column
 	indexes          []index
-	triggers         []string // those that an UPDATE fires
-	triggersHidden   bool     // this user wouldn't see them
+	triggers         []trigger // those that an UPDATE fires
+	triggersHidden   bool      // this user wouldn't see them
+	beyond           bool      // there are ids that no integer of 64 bits with a sign can be
 	checks           []check
 	padded           map[string]bool // collations that ignore spaces at the end
 }
 
-// offset is how far the session's clock is ahead of UTC at an instant.
+// trigger is a trigger with its statement.
+type trigger struct{ name, source string }
+
+// offset is how far a clock is ahead of UTC at an instant.
 type offset struct {
 	at    time.Time
 	ahead time.Duration
@@ -83,7 +89,20 @@ func (t *Table) look(ctx context.Context) (c *catalog, err error) {
 			return nil, err
 		}
 	}
-	return c, nil
+	return c, c.readBeyond(ctx, session, t)
+}
+
+// readBeyond looks for ids of an unsigned column that are too large to be ids.
+func (c *catalog) readBeyond(ctx context.Context, conn conn, t *Table) error {
+	f := c.column(t.def.ID.Name)
+	if f == nil || !f.unsigned() || t.def.ID.Kind != claim.IntegerID {
+		return nil
+	}
+	name := quoteName(f.name)
+	return each(ctx, conn, "SELECT 1 FROM "+t.quoted+" WHERE "+name+" > 9223372036854775807 LIMIT 1", nil, func(*sql.Rows) error {
+		c.beyond = true
+		return nil
+	})
 }
 
 // place finds out which database the table is in, and how the server spells it.
@@ -116,16 +135,8 @@ func (c *catalog) readVariables(ctx context.Context, conn conn) error {
 	return err
 }
 
-// readZones reads which zones the session and the driver are in.
+// readZones reads which clocks the session and the driver show.
 func (c *catalog) readZones(ctx context.Context, conn conn) error {
-	// With parseTime the driver gives a time in its loc, else bytes.
-	var literal any
-	if err := one(ctx, conn, "SELECT TIMESTAMP'2000-01-01 00:00:00'", nil, &literal); err != nil {
-		return err
-	}
-	if at, ok := literal.(time.Time); ok {
-		c.loc = at.Location()
-	}
 	// A year of offsets, as the server reckons them: summer time shows.
 	var months []string
 	for n := range 12 {
@@ -133,13 +144,37 @@ func (c *catalog) readZones(ctx context.Context, conn conn) error {
 	}
 	query := "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01 00:00:00', utc), TIMESTAMPDIFF(SECOND, utc, CONVERT_TZ(utc, '+00:00', @@session.time_zone)) FROM (" +
 		strings.Join(months, " UNION ALL ") + ") AS months"
-	return each(ctx, conn, query, nil, func(rows *sql.Rows) error {
+	err := each(ctx, conn, query, nil, func(rows *sql.Rows) error {
 		var at int64
 		var ahead sql.NullInt64
 		err := rows.Scan(&at, &ahead)
 		c.offsets = append(c.offsets, offset{time.Unix(at, 0).UTC(), time.Duration(ahead.Int64) * time.Second})
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return c.readDriver(ctx, conn)
+}
+
+// readDriver passes times to the driver as the user's statements do, and reads what it
+// made of them: the loc of the DSN shows, also without parseTime.
+func (c *catalog) readDriver(ctx context.Context, conn conn) error {
+	args, dest, texts := make([]any, len(c.offsets)), make([]any, len(c.offsets)), make([]string, len(c.offsets))
+	for i, o := range c.offsets {
+		args[i], dest[i] = o.at, &texts[i]
+	}
+	query := "SELECT CAST(? AS CHAR)" + strings.Repeat(", CAST(? AS CHAR)", len(args)-1)
+	err := each(ctx, conn, query, args, func(rows *sql.Rows) error { return rows.Scan(dest...) })
+	for i, o := range c.offsets {
+		shown, unclear := time.Parse(time.DateTime, texts[i])
+		if err != nil || unclear != nil {
+			c.written = nil // by something else than a clock
+			return err
+		}
+		c.written = append(c.written, offset{o.at, shown.Sub(o.at)})
+	}
+	return nil
 }
 
 // probe looks whether the name means something that this user may read.
@@ -226,12 +261,12 @@ func (c *catalog) readIndexes(ctx context.Context, conn conn) error {
 }
 
 func (c *catalog) readTriggers(ctx context.Context, conn conn) error {
-	const query = `SELECT trigger_name FROM information_schema.triggers WHERE event_manipulation = 'UPDATE'
+	const query = `SELECT trigger_name, COALESCE(action_statement, '') FROM information_schema.triggers WHERE event_manipulation = 'UPDATE'
 		AND event_object_schema = ? AND event_object_table = ? ORDER BY trigger_name`
 	err := c.each(ctx, conn, query, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		c.triggers = append(c.triggers, name)
+		var g trigger
+		err := rows.Scan(&g.name, &g.source)
+		c.triggers = append(c.triggers, g)
 		return err
 	})
 	if err != nil {
@@ -243,7 +278,7 @@ func (c *catalog) readTriggers(ctx context.Context, conn conn) error {
 		UNION ALL SELECT 1 FROM information_schema.table_privileges WHERE privilege_type = 'TRIGGER' AND table_schema = ? AND table_name = ?
 		) AS granted`
 	var n int
-	err = one(ctx, conn, rights, []string{c.database, c.database, c.name}, &n)
+	err = one(ctx, conn, rights, []any{c.database, c.database, c.name}, &n)
 	c.triggersHidden = n == 0
 	return err
 }
@@ -279,7 +314,7 @@ func (c *catalog) readCollations(ctx context.Context, conn conn) error {
 		}
 		var pad string
 		const query = "SELECT pad_attribute FROM information_schema.collations WHERE collation_name = ?"
-		if err := one(ctx, conn, query, []string{v.collation}, &pad); err != nil {
+		if err := one(ctx, conn, query, []any{v.collation}, &pad); err != nil {
 			return err
 		}
 		c.padded[v.collation] = pad == "PAD SPACE"
@@ -289,15 +324,11 @@ func (c *catalog) readCollations(ctx context.Context, conn conn) error {
 
 // each runs a query whose arguments are the table's place.
 func (c *catalog) each(ctx context.Context, conn conn, query string, scan func(*sql.Rows) error) error {
-	return each(ctx, conn, query, []string{c.database, c.name}, scan)
+	return each(ctx, conn, query, []any{c.database, c.name}, scan)
 }
 
-func each(ctx context.Context, conn conn, query string, args []string, scan func(*sql.Rows) error) error {
-	bound := make([]any, len(args))
-	for i, a := range args {
-		bound[i] = a
-	}
-	rows, err := conn.QueryContext(ctx, query, bound...)
+func each(ctx context.Context, conn conn, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -311,7 +342,7 @@ func each(ctx context.Context, conn conn, query string, args []string, scan func
 }
 
 // one is each for a query whose one row is scanned into dest.
-func one(ctx context.Context, conn conn, query string, args []string, dest ...any) error {
+func one(ctx context.Context, conn conn, query string, args []any, dest ...any) error {
 	return each(ctx, conn, query, args, func(rows *sql.Rows) error { return rows.Scan(dest...) })
 }
 

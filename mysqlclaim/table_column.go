@@ -155,6 +155,11 @@ func (v column) withMembers(more []string) column {
 	return v
 }
 
+// unsigned tells whether it holds integers that one of 64 bits with a sign can't.
+func (v column) unsigned() bool {
+	return v.data == "bigint" && strings.Contains(v.full, "unsigned")
+}
+
 func isInteger(data string) bool {
 	switch data {
 	case "tinyint", "smallint", "mediumint", "int", "bigint":

@@ -124,13 +124,7 @@ func (v *verifier) grant() string {
 
 // others judges what may interfere with an UPDATE, and what this user may do.
 func (v *verifier) others() {
-	if len(v.c.triggers) > 0 {
-		v.warn("trigger", "", "an UPDATE fires "+strings.Join(v.c.triggers, ", ")+": what a trigger does to the mapped columns, or how long it takes, is part of every claim and heartbeat",
-			"make sure that it leaves the mapped columns alone and is quick")
-	}
-	if v.c.triggersHidden {
-		v.Add(claim.Info, "trigger-unseen", "", "without the TRIGGER privilege this user doesn't see whether the table has triggers", "")
-	}
+	v.triggers()
 	v.checks()
 	var unread, unwritten []string
 	for _, col := range v.t.def.Columns() {

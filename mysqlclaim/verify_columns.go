@@ -217,6 +217,11 @@ func (v *verifier) time(col claim.Column, f column) {
 		to := f
 		to.onUpdate = ""
 		switch {
+		case col.Role == "Due.Base" && v.t.def.Mode() == claim.Transition:
+			v.Add(claim.Info, "on-update", col.Name, "it has ON UPDATE "+f.onUpdate+": a row is due Due.After after its last change, whatever changed", "")
+		case col.Role == "Due.Base":
+			v.fault("on-update", col.Name, "it has ON UPDATE "+f.onUpdate+": each claim, heartbeat and retry of dueclaim's own moves it to now, and so puts the row off",
+				"leave State.Processing and what goes with it out (mode Transition), which writes nothing before the step, or "+v.t.alter(to.modify()))
 		case col.Role != "Updated":
 			v.fault("on-update", col.Name, "it has ON UPDATE "+f.onUpdate+": any UPDATE that doesn't write it moves it to now ("+col.Role+")", v.t.alter(to.modify()))
 		case v.t.def.Mode() == claim.StatusUpdated:
@@ -307,8 +312,11 @@ func (v *verifier) id() {
 		to.nullable = false
 		v.fault("id-nullable", id.Name, "it may be NULL, and a row with NULL can never be claimed", v.t.alter(to.modify()))
 	}
-	if id.Kind == claim.IntegerID && strings.Contains(f.full, "bigint") && strings.Contains(f.full, "unsigned") {
-		v.Add(claim.Info, "id-unsigned", id.Name, "ids beyond 9223372036854775807 are left alone", "")
+	switch {
+	case v.c.beyond:
+		v.fault("id-unsigned", id.Name, "there are ids beyond 9223372036854775807, the largest that an id may be: those rows are never claimed", "give such rows other ids, or map another unique column as ID")
+	case id.Kind == claim.IntegerID && f.unsigned():
+		v.Add(claim.Info, "id-unsigned", id.Name, "it is UNSIGNED: rows with ids beyond 9223372036854775807 would never be claimed; there are none now", "")
 	}
 	if _, known := holds(f.charset, 'é'); f.charset != "" && !known && id.Kind == claim.TextID {
 		v.advise("charset", id.Name, "its character set is "+f.charset+": an entry of the index with characters that it lacks fails the claim of a whole batch", "use ids of ASCII letters and digits, or CHARACTER SET utf8mb4")

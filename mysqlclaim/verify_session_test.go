@@ -2,6 +2,7 @@ package mysqlclaim
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,17 +41,19 @@ func TestVerifyFindsWhatIsWrongWithTheSession(t *testing.T) {
 		{name: "read-only transactions", options: "tx_read_only=1", want: []string{"read-only "}, only: "store:mariadb"},
 		{name: "no autocommit", options: "autocommit=0", want: []string{"autocommit "}},
 		{name: "session's zone isn't the column's", options: "time_zone=%27%2B08%3A00%27", want: []string{"session-zone created_at", "session-zone updated_at"}},
-		{name: "both the same", options: "time_zone=%27%2B08%3A00%27", def: inZone(shanghai)},
-		{name: "summer is not winter", options: "time_zone=%27%2B01%3A00%27", def: inZone(berlin), want: []string{"session-zone created_at", "session-zone updated_at"}},
-		{name: "driver's loc isn't the column's", options: "parseTime=true&loc=Asia%2FShanghai", want: []string{"session-zone created_at", "session-zone updated_at"}},
-		{name: "without parseTime loc plays no part", options: "loc=Asia%2FShanghai"},
-		{name: "TIMESTAMP: session's zone isn't the driver's", options: "parseTime=true&time_zone=%27%2B08%3A00%27", def: func(d *claim.Table) { stamp(d); inZone(shanghai)(d) }, want: []string{"session-zone stamp", "session-zone updated_at"}},
-		{name: "TIMESTAMP: one zone", options: "parseTime=true&loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27", def: func(d *claim.Table) { stamp(d); inZone(shanghai)(d) }},
+		{name: "both the same", options: "loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27", def: inZone(shanghai)},
+		{name: "summer is not winter", options: "loc=Europe%2FBerlin&time_zone=%27%2B01%3A00%27", def: inZone(berlin), want: []string{"session-zone created_at", "session-zone updated_at"}},
+		{name: "driver's loc isn't the column's", options: "parseTime=true&loc=Asia%2FShanghai", want: []string{"driver-zone created_at", "driver-zone updated_at"}},
+		{name: "loc matters without parseTime too", options: "loc=Asia%2FShanghai", want: []string{"driver-zone created_at", "driver-zone updated_at"}},
+		{name: "the driver writes texts itself", options: "loc=Asia%2FShanghai&interpolateParams=true", want: []string{"driver-zone created_at", "driver-zone updated_at"}},
+		{name: "driver and session against the column", options: "loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27", want: []string{"driver-zone created_at", "driver-zone updated_at", "session-zone created_at", "session-zone updated_at"}},
+		{name: "TIMESTAMP: session's zone isn't the driver's", options: "time_zone=%27%2B08%3A00%27", def: func(d *claim.Table) { stamp(d); d.Updated = claim.TimeColumn{Name: "changed", Kind: claim.Timestamp} }, want: []string{"driver-zone changed", "driver-zone stamp"}},
+		{name: "TIMESTAMP: one zone", options: "loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27", def: func(d *claim.Table) { stamp(d); inZone(shanghai)(d) }},
 	}
 	onEach(t, func(t *testing.T, b backend) {
 		f := newFixture(t, b)
 		f.make(t, recipeTable, "orders", "VARCHAR(50)", "VARBINARY(50)", "updated_at DATETIME DEFAULT NULL",
-			"updated_at DATETIME NOT NULL DEFAULT '2026-01-01', stamp TIMESTAMP NOT NULL DEFAULT '2026-01-01', KEY (status, created_at), KEY (status, stamp)")
+			"updated_at DATETIME NOT NULL DEFAULT '2026-01-01', stamp TIMESTAMP NOT NULL DEFAULT '2026-01-01', changed TIMESTAMP NOT NULL DEFAULT '2026-01-01', KEY (status, created_at), KEY (status, stamp)")
 		for _, c := range cases {
 			if c.only != "" && c.only != b.name {
 				continue
@@ -63,6 +66,11 @@ func TestVerifyFindsWhatIsWrongWithTheSession(t *testing.T) {
 				}
 				found := verify(t, open(t, f.dsn, c.options), def)
 				assert.ElementsMatch(t, append([]string{}, c.want...), serious(found), "\n%s", found)
+				for _, f := range found {
+					if strings.HasSuffix(f.Code, "-zone") {
+						assert.Equal(t, fault, f.Severity, "%s", f)
+					}
+				}
 			})
 		}
 	})
@@ -100,8 +108,14 @@ func TestVerifyFindsASummerTimeOfTheSession(t *testing.T) {
 	def.Due = claim.DueTime{Column: claim.TimeColumn{Name: "due", Kind: claim.Timestamp}}
 	v := verifier{t: &Table{def: def}, c: c}
 	v.zones()
-	assert.Equal(t, []string{"session-zone due"}, serious(v.Findings))
+	require.Equal(t, []string{"session-zone due"}, serious(v.Findings))
+	assert.Equal(t, fault, v.Findings[0].Severity, "a retry writes it")
 	assert.Contains(t, v.Findings[0].Reason, "SYSTEM (CET)")
+
+	v.Findings, v.t.def.Due = nil, claim.DueTime{Base: def.Due.Column}
+	v.zones()
+	require.Equal(t, []string{"session-zone due"}, serious(v.Findings))
+	assert.Equal(t, warning, v.Findings[0].Severity, "it is only read")
 }
 
 func TestVerifyFindsMissingRights(t *testing.T) {

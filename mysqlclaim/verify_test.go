@@ -87,8 +87,24 @@ var flaws = []flaw{
 	{severity: warning, code: "due-index-missing", edits: []string{"KEY sweep (queue, status, due)", "KEY dueclaim_due (queue, status)"}},
 	{severity: warning, code: "charset", column: "failure", edits: []string{"CHARACTER SET utf8mb4,", "CHARACTER SET latin1,"}},
 	{severity: warning, code: "trigger", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW SET NEW.queue = 7"},
+	{severity: fault, code: "trigger", column: "changed", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW SET NEW.`changed` = NOW(3)", def: updatedMode},
+	{severity: warning, code: "trigger", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW SET NEW.changed = IF(NEW.changed <=> OLD.changed, NOW(3), NEW.changed)", def: updatedMode},
+	{severity: warning, code: "trigger", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW SET NEW.changed = NOW(3)"},
+	{severity: fault, code: "trigger", column: "lease", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW BEGIN SET NEW.lease = 0; END"},
+	{severity: advice, code: "trigger", then: "CREATE TRIGGER %[1]s_tr BEFORE UPDATE ON %[1]s FOR EACH ROW SET NEW.changed = NOW(3)", def: stepMode},
+	{severity: fault, code: "on-update", column: "due", edits: []string{"due BIGINT NOT NULL", "due TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"},
+		def: func(d *claim.Table) {
+			d.Due = claim.DueTime{Base: claim.TimeColumn{Name: "due", Kind: claim.Timestamp}}
+		}},
+	{severity: claim.Info, code: "on-update", column: "due", edits: []string{"due BIGINT NOT NULL", "due TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"},
+		def: func(d *claim.Table) {
+			stepMode(d)
+			d.Due = claim.DueTime{Base: claim.TimeColumn{Name: "due", Kind: claim.Timestamp}}
+		}},
+	{severity: fault, code: "id-unsigned", column: "id", edits: []string{"id VARCHAR(50) CHARACTER SET utf8mb4 COLLATE EXACT", "id BIGINT UNSIGNED"},
+		then: "INSERT INTO %[1]s (id, due) VALUES (1, 1), (18446744073709551615, 1)", def: func(d *claim.Table) { d.ID.Kind = claim.IntegerID }},
 	{severity: advice, code: "on-update", column: "changed", edits: []string{"DATETIME(3) NULL", "DATETIME(3) NULL ON UPDATE CURRENT_TIMESTAMP(3)"},
-		def: func(d *claim.Table) { d.Token, d.Holder, d.Lease, d.LeaseFor = "", "", claim.TimeColumn{}, time.Minute }},
+		def: updatedMode},
 	{severity: advice, code: "check", column: "attempts", edits: []string{"PRIMARY KEY", "CONSTRAINT %[1]s_c CHECK (attempts < 5 OR crashes = 1), PRIMARY KEY"}},
 	{severity: advice, code: "lease-indexed", column: "lease", edits: []string{"PRIMARY KEY", "KEY hot (status, lease), PRIMARY KEY"}},
 	{severity: advice, code: "time-without-fraction", column: "changed", edits: []string{"DATETIME(3)", "DATETIME"}, def: func(d *claim.Table) { d.Updated.Digits = 0 }},
@@ -97,6 +113,16 @@ var flaws = []flaw{
 	{severity: advice, code: "ends-2038", column: "due", edits: []string{"due BIGINT", "due INT"}, def: func(d *claim.Table) { d.Due.Column.Kind = claim.UnixSecond }},
 	{severity: advice, code: "system-versioned", edits: []string{"ENGINE=InnoDB", "ENGINE=InnoDB WITH SYSTEM VERSIONING"}, only: "store:mariadb"},
 	{severity: claim.Info, code: "id-unsigned", column: "id", edits: []string{"id VARCHAR(50) CHARACTER SET utf8mb4 COLLATE EXACT", "id BIGINT UNSIGNED"}, def: func(d *claim.Table) { d.ID.Kind = claim.IntegerID }},
+}
+
+// updatedMode is mode StatusUpdated, stepMode Transition.
+func updatedMode(d *claim.Table) {
+	d.Token, d.Holder, d.Lease, d.LeaseFor = "", "", claim.TimeColumn{}, time.Minute
+}
+
+func stepMode(d *claim.Table) {
+	updatedMode(d)
+	d.State.Processing, d.LeaseFor, d.Attempts, d.Crashes, d.LastError = claim.Value{}, 0, "", "", ""
 }
 
 // runnable is a Mend that is a statement.

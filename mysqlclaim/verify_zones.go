@@ -2,56 +2,66 @@ package mysqlclaim
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
 
-// zones judges whether everybody means the same instant by what a clock shows:
-// the column's Zone, the session (NOW(), CURRENT_TIMESTAMP, all TIMESTAMPs) and
-// the driver, whose loc matters only where parseTime shows that times go through
-// it.
+// zones judges whether everybody means the same instant by what a clock shows: the
+// column's Zone, the session (NOW(), CURRENT_TIMESTAMP, all TIMESTAMPs) and the driver,
+// which writes a time.Time by the DSN's loc. Where they don't, a row is due hours too
+// early or too late, and nothing else ever says so.
 func (v *verifier) zones() {
 	session := v.zoneName()
 	for _, col := range v.t.def.Columns() {
 		f := v.c.column(col.Name)
-		if col.Time == nil || f == nil || f.data != "datetime" && f.data != "timestamp" {
+		if col.Time == nil || f == nil || f.data != "datetime" && f.data != "timestamp" || col.Role == "Lease" && f.data == "datetime" {
 			continue
 		}
-		const code = "session-zone"
 		switch col.Time.Kind {
 		case claim.DateTime:
-			zone := time.UTC
-			if col.Time.Zone != nil {
-				zone = col.Time.Zone
+			zone := col.Time.Zone
+			if at, by := apart(v.c.offsets, zone); by != 0 {
+				v.judge(col)("session-zone", col.Name, fmt.Sprintf("the column's Zone is %s, and the session's is %s: what NOW() or a default writes at %s is read as an instant that is %s", zone, session, at.Format(time.DateTime), awry(by)),
+					"set the Zone that the values are in, or in the DSN time_zone="+v.timeZone(zone))
 			}
-			if by := v.sessionApart(zone); by != 0 {
-				v.warn(code, col.Name, fmt.Sprintf("the column's Zone is %s, and the session's is %s, %s ahead: what NOW() or a default writes is read as another instant", zone, session, by),
-					fmt.Sprintf("set the Zone that the values are in, or time_zone in the DSN (time_zone='+00:00' for UTC, which this session isn't in for %s)", zone))
-			}
-			if by := v.driverApart(zone); by != 0 {
-				v.warn(code, col.Name, fmt.Sprintf("the column's Zone is %s, and the driver's loc is %s, %s ahead: times that your program passes to it are read as other instants", zone, v.c.loc, by),
-					"set loc in the DSN and Zone to the zone that the values are in")
+			if at, by := apart(v.c.written, zone); by != 0 {
+				v.judge(col)("driver-zone", col.Name, fmt.Sprintf("the column's Zone is %s, and the driver (the DSN's loc) writes a time.Time of %s UTC as %s: it is read as an instant that is %s", zone, at.Format(time.DateTime), shown(v.c.written, at), awry(by)),
+					"set the Zone that the values are in, or loc in the DSN to that of Zone (loc=UTC for UTC)")
 			}
 			if v.changes(zone) {
 				v.advise("summer-time", col.Name, "clocks of its Zone, "+zone.String()+", show one hour twice a year: a row that is due in it is taken as the later", "hold times in UTC")
 			}
 		case claim.Timestamp:
-			if v.c.loc != nil {
-				if by := v.sessionApart(v.c.loc); by != 0 {
-					v.warn(code, col.Name, fmt.Sprintf("the driver's loc is %s, and the session's zone is %s, %s ahead: times that your program passes to a TIMESTAMP are taken as other instants", v.c.loc, session, by),
-						"set time_zone and loc in the DSN to the same zone: time_zone='+00:00' and loc=UTC")
-				}
+			if at, by := v.driverApart(); by != 0 && col.Role != "Lease" {
+				v.judge(col)("driver-zone", col.Name, fmt.Sprintf("the session's zone is %s, and the driver (the DSN's loc) writes a time.Time of %s UTC as %s: a TIMESTAMP takes it as an instant that is %s", session, at.Format(time.DateTime), shown(v.c.written, at), awry(by)),
+					"set time_zone and loc in the DSN to the same zone: time_zone='+00:00' and loc=UTC")
 			}
-			if v.sessionChanges() && col.Role == "Updated" && v.t.def.Mode() == claim.StatusUpdated {
-				v.fault(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, the fence that is written is not the one that is compared, and completions are refused",
-					"set time_zone='+00:00' and loc=UTC in the DSN")
-			} else if v.sessionChanges() {
-				v.warn(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, what is written as a TIMESTAMP may be an hour off",
-					"set time_zone='+00:00' and loc=UTC in the DSN")
+			if !v.sessionChanges() {
+				continue
+			}
+			const code, mend = "session-zone", "set time_zone='+00:00' and loc=UTC in the DSN"
+			if col.Written && v.decides(col) {
+				v.fault(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, what a claim, heartbeat or retry writes as a TIMESTAMP may be an hour off", mend)
+			} else {
+				v.warn(code, col.Name, "the session's zone, "+session+", has summer time: in the hour that its clocks show twice, what a statement of yours writes as a TIMESTAMP may be an hour off", mend)
 			}
 		}
 	}
+}
+
+// decides tells whether dueclaim goes by what the column says.
+func (v *verifier) decides(col claim.Column) bool {
+	return col.Role != "Updated" || v.t.def.Mode() == claim.StatusUpdated
+}
+
+// judge is fault for a column that dueclaim goes by, else warn.
+func (v *verifier) judge(col claim.Column) func(code, column, reason, mend string) {
+	if v.decides(col) {
+		return v.fault
+	}
+	return v.warn
 }
 
 // zoneName is the session's zone for messages.
@@ -63,27 +73,53 @@ func (v *verifier) zoneName() string {
 	return name
 }
 
-// sessionApart is how far the session's clock is ahead of zone's, in the first
-// month of a year in which they differ.
-func (v *verifier) sessionApart(zone *time.Location) time.Duration {
-	for _, o := range v.c.offsets {
+// apart is how far a clock is ahead of zone's, at the first instant at which they differ.
+func apart(clock []offset, zone *time.Location) (at time.Time, by time.Duration) {
+	for _, o := range clock {
 		if by := o.ahead - ahead(zone, o.at); by != 0 {
-			return by
+			return o.at, by
 		}
 	}
-	return 0
+	return at, 0
 }
 
-func (v *verifier) driverApart(zone *time.Location) time.Duration {
-	if v.c.loc == nil {
-		return 0
-	}
-	for _, o := range v.c.offsets {
-		if by := ahead(v.c.loc, o.at) - ahead(zone, o.at); by != 0 {
-			return by
+// driverApart is how far the clock by which the driver writes is ahead of the session's.
+func (v *verifier) driverApart() (at time.Time, by time.Duration) {
+	for i, o := range v.c.written {
+		if by := o.ahead - v.c.offsets[i].ahead; by != 0 {
+			return o.at, by
 		}
 	}
-	return 0
+	return at, 0
+}
+
+// awry says what becomes of a time that is read by a clock which is behind by that.
+func awry(by time.Duration) string {
+	if by < 0 {
+		return fmt.Sprintf("%s too early", -by)
+	}
+	return fmt.Sprintf("%s too late", by)
+}
+
+// shown is what a clock shows at an instant.
+func shown(clock []offset, at time.Time) string {
+	for _, o := range clock {
+		if o.at.Equal(at) {
+			at = at.Add(o.ahead)
+			break
+		}
+	}
+	return at.Format(time.DateTime)
+}
+
+// timeZone is a zone as the DSN's time_zone takes it: its offset, or, where that
+// changes, its name, which the server must know.
+func (v *verifier) timeZone(zone *time.Location) string {
+	name := zone.String()
+	if !v.changes(zone) {
+		name = v.c.offsets[0].at.In(zone).Format("-07:00")
+	}
+	return url.QueryEscape("'" + name + "'")
 }
 
 func (v *verifier) changes(zone *time.Location) bool {

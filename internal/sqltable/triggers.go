@@ -2,8 +2,21 @@ package sqltable
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/dueclaim/dueclaim/claim"
 )
+
+// Fences are the columns that prove a grant by what a claim wrote there: nothing else
+// may write them while a row is held.
+func Fences(t claim.Table) []string {
+	all := []string{t.Token, t.Holder, t.Lease.Name}
+	if t.Mode() == claim.StatusUpdated {
+		all = append(all, t.Updated.Name)
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
+}
 
 // Touch is what a trigger's source seems to do to a column.
 type Touch uint8
