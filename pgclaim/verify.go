@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -157,50 +156,6 @@ func (v *verifier) writes() {
 	if fill := v.rel.Fillfactor; v.rel.Kind == "r" && (fill == nil || *fill > 90) {
 		v.advise("fillfactor", "", "pages are filled to the brim: claims and heartbeats find no room beside the row for its new version, and write all indexes", fmt.Sprintf("ALTER TABLE %s SET (fillfactor = 70)", v.name))
 	}
-}
-
-// triggers warns of the user's code that runs in our statements.
-func (v *verifier) triggers() {
-	written := map[int]bool{}
-	for _, p := range v.def.Columns() {
-		if c, ok := v.rel.column(p.Name); ok && p.Written {
-			written[c.Num] = true
-		}
-	}
-	for _, g := range v.rel.Triggers {
-		fires := len(g.Columns) == 0
-		for _, num := range g.Columns {
-			fires = fires || written[num]
-		}
-		if !fires {
-			continue
-		}
-		reason := fmt.Sprintf("trigger %s runs in each claim, heartbeat and settlement; an error of it fails the whole batch", quote(g.Name))
-		if g.Before {
-			reason += "; a row that it doesn't let change is refused"
-			if v.def.Mode() == claim.StatusUpdated {
-				reason += fmt.Sprintf("; one that writes %s ends every grant, as that is the fence", v.def.Updated.Name)
-			}
-		}
-		v.warn("trigger", "", reason, "see what it does; CREATE TRIGGER … UPDATE OF or WHEN can leave our columns out")
-	}
-	for _, rule := range v.rel.Rules {
-		v.warn("trigger", "", fmt.Sprintf("rule %s rewrites UPDATE statements on the table: what a claim changed can't be told for sure", quote(rule)), fmt.Sprintf("DROP RULE %s ON %s, in favour of a trigger", quote(rule), v.name))
-	}
-}
-
-// sameZone tells whether the session's clock shows what that of zone (nil: UTC)
-// does, all the year.
-func (c catalog) sameZone(zone *time.Location) bool {
-	if zone == nil {
-		zone = time.UTC
-	}
-	for _, o := range c.Offsets {
-		if _, seconds := time.Unix(o.At, 0).In(zone).Zone(); int64(seconds) != o.Seconds {
-			return false
-		}
-	}
-	return true
 }
 
 // quote quotes one name of the catalog.

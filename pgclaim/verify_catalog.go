@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // catalogSQL reads the session and all that there is to know about a table in
@@ -71,8 +75,9 @@ SELECT json_build_object(
       ) ORDER BY i.indexrelid)
       FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid JOIN pg_catalog.pg_am AS m ON m.oid = x.relam
      WHERE i.indrelid = rel.oid),
-    'triggers', (SELECT json_agg(json_build_object('name', g.tgname, 'columns', g.tgattr::int2[], 'before', g.tgtype & 2 <> 0) ORDER BY g.tgname)
-      FROM pg_catalog.pg_trigger AS g
+    'triggers', (SELECT json_agg(json_build_object('name', g.tgname, 'columns', g.tgattr::int2[], 'before', g.tgtype & 2 <> 0,
+        'arguments', encode(g.tgargs, 'escape'), 'source', pg_get_triggerdef(g.oid) || E'\n' || f.prosrc) ORDER BY g.tgname)
+      FROM pg_catalog.pg_trigger AS g JOIN pg_catalog.pg_proc AS f ON f.oid = g.tgfoid
      WHERE g.tgrelid = rel.oid AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') AND g.tgtype & 16 <> 0),
     'rules', (SELECT json_agg(r.rulename ORDER BY r.rulename) FROM pg_catalog.pg_rewrite AS r
      WHERE r.ev_class = rel.oid AND r.ev_type = '2' AND r.ev_enabled IN ('O', 'A')),
@@ -90,6 +95,7 @@ type catalog struct {
 	Commit, Isolation string
 	Zone              string
 	Offsets           []zoneOffset // the session's zone over a year
+	Written           []zoneOffset `json:"-"` // the clock by which the driver writes a time.Time of time.Local
 	Table             *relation
 }
 
@@ -141,9 +147,11 @@ type index struct {
 }
 
 type trigger struct {
-	Name    string
-	Columns []int // of UPDATE OF; empty: any
-	Before  bool
+	Name      string
+	Columns   []int // of UPDATE OF; empty: any
+	Before    bool
+	Arguments string // as pg_trigger has them
+	Source    string // its definition and its function's body
 }
 
 // check is a CHECK constraint on one column, or on a domain that it is of.
@@ -167,10 +175,38 @@ func (t *Table) catalog(ctx context.Context) (catalog, error) {
 		}
 		return json.Unmarshal([]byte(text), &c)
 	})
+	if err == nil {
+		c.Written, err = written(ctx, r, c.Offsets, time.Local)
+	}
 	if err != nil {
 		return c, fmt.Errorf("read the catalog: %w", err)
 	}
 	return c, nil
+}
+
+// written passes times of a zone to the driver as the user's statements do, for a
+// column of type timestamp, and returns which clock's it wrote: pgx writes what the
+// time.Time's own zone shows, in some of its modes what the session's does.
+func written(ctx context.Context, r runner, at []zoneOffset, zone *time.Location) ([]zoneOffset, error) {
+	if s, ok := r.(sqlRunner); ok && slices.Contains(s.mode, any(pgx.QueryExecModeExec)) {
+		s.mode = nil // it writes times otherwise than the user's statements do
+		r = s
+	}
+	var texts []string
+	var args []any
+	for i, o := range at {
+		texts, args = append(texts, fmt.Sprintf("$%d::timestamp", i+1)), append(args, time.Unix(o.At, 0).In(zone))
+	}
+	var all []zoneOffset
+	err := r.run(ctx, "SELECT extract(epoch FROM w.x)::bigint FROM unnest(ARRAY["+strings.Join(texts, ", ")+"]) WITH ORDINALITY AS w(x, n) ORDER BY w.n", args, func(scan scanner) error {
+		var shown int64
+		err := scan(&shown)
+		if i := len(all); err == nil && i < len(at) {
+			all = append(all, zoneOffset{at[i].At, shown - at[i].At})
+		}
+		return err
+	})
+	return all, err
 }
 
 func (r *relation) column(name string) (attribute, bool) {

@@ -207,13 +207,29 @@ func (v *verifier) id() {
 			return
 		}
 	}
-	reason := "no index makes the column unique by itself, at once and for all rows: a claim may change several rows"
-	mend := fmt.Sprintf("CREATE UNIQUE INDEX%s ON %s (%s)", v.concurrently(), v.name, quote(c.Name))
-	if v.rel.Kind == "p" && !slices.Equal(v.rel.PartitionKey, []int{c.Num}) {
-		reason += "; on a partitioned table that needs the id alone as partition key"
-		mend = "partition by hash of the id, or map a partition as the table"
+	if v.rel.Kind == "p" {
+		v.partitionedID(c)
+		return
 	}
-	v.fault("id-not-unique", c.Name, reason, mend)
+	v.fault("id-not-unique", c.Name, "no index makes the column unique by itself, at once and for all rows: a claim may change several rows",
+		fmt.Sprintf("CREATE UNIQUE INDEX%s ON %s (%s)", v.concurrently(), v.name, quote(c.Name)))
+}
+
+// partitionedID judges the ids of a partitioned table, where a unique index must have
+// the columns of the partition key in it. One of these and the id alone keeps ids unique
+// within a partition, and finds rows by them; that no two partitions have one id is up
+// to whoever makes the ids, as a sequence or a uuid does.
+func (v *verifier) partitionedID(c attribute) {
+	for _, i := range v.rel.Indexes {
+		only := func(num int) bool { return num == c.Num || num != 0 && slices.Contains(v.rel.PartitionKey, num) }
+		if i.Unique && i.Valid && i.Predicate == "" && len(i.Keys) > 0 && i.Keys[0] == c.Num && !slices.ContainsFunc(i.Keys, func(num int) bool { return !only(num) }) {
+			v.warn("id-not-unique", c.Name, "the id is unique within a partition only: two rows of one id in two partitions would be one task, claimed and settled as one",
+				"make sure that ids never repeat (a sequence, uuids), or partition by hash of the id, which a unique index can then have alone")
+			return
+		}
+	}
+	v.fault("id-not-unique", c.Name, "no unique index begins with the column and has nothing else but the partition key: a claim may change several rows, and reads all partitions",
+		fmt.Sprintf("CREATE UNIQUE INDEX ON %s (%s), with the columns of the partition key behind it", v.name, quote(c.Name)))
 }
 
 // concurrently: without blocking the user's writes, which a partitioned table

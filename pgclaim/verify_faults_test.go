@@ -95,15 +95,29 @@ CREATE INDEX ON {t} (status, created_at)`
 		{name: "an index of pending rows only", ddl: `CREATE TABLE {t} (` + idText + status + times + "); CREATE INDEX ON {t} (created_at) WHERE status = 'pending'", want: warning, code: "due-index-missing", column: "created_at"},
 		{name: "no due column, no index", ddl: `CREATE TABLE {t} (` + idText + status + times + ")", def: func(d *claim.Table) { d.Due = claim.DueTime{} }, want: warning, code: "due-index-missing"},
 		{name: "partitioned, no index", ddl: `CREATE TABLE {t} (` + idText + status + times + ") PARTITION BY HASH (order_id)", want: warning, code: "due-index-missing", column: "created_at"},
+		{name: "a trigger that sets the fence", alter: `CREATE FUNCTION {t}_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.updated_at = localtimestamp; RETURN NEW; END'; CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION {t}_f()`, want: broken, code: "trigger", column: "updated_at", stubborn: true},
+		{name: "a trigger that updates the row again", alter: `CREATE FUNCTION {t}_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE {t} SET updated_at = localtimestamp WHERE order_id = NEW.order_id; RETURN NULL; END'; CREATE TRIGGER touch AFTER UPDATE ON {t} FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION {t}_f()`, want: broken, code: "trigger", column: "updated_at", stubborn: true},
+		{name: "a trigger that is told the fence", alter: `CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION leave('updated_at')`, want: broken, code: "trigger", column: "updated_at", stubborn: true},
+		{name: "a polite trigger", alter: `CREATE FUNCTION {t}_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.updated_at IS NOT DISTINCT FROM OLD.updated_at THEN NEW.updated_at = localtimestamp; END IF; RETURN NEW; END'; CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION {t}_f()`, want: warning, code: "trigger", stubborn: true},
+		{name: "a trigger that sets a token", mode: claim.Full, alter: `CREATE FUNCTION {t}_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.dueclaim_token := 7; RETURN NEW; END'; CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION {t}_f()`, want: broken, code: "trigger", column: "dueclaim_token", stubborn: true},
+		{name: "a trigger of a Transition", mode: claim.Transition, alter: `CREATE FUNCTION {t}_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.updated_at = localtimestamp; RETURN NEW; END'; CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION {t}_f()`, want: advice, code: "trigger", stubborn: true},
 		{name: "a trigger", alter: `CREATE TRIGGER touch BEFORE UPDATE ON {t} FOR EACH ROW EXECUTE FUNCTION leave()`, want: warning, code: "trigger", stubborn: true},
 		{name: "a trigger of a column", alter: `CREATE TRIGGER touch AFTER UPDATE OF status ON {t} FOR EACH ROW EXECUTE FUNCTION leave()`, want: warning, code: "trigger", stubborn: true},
 		{name: "a rule", alter: `CREATE RULE nothing AS ON UPDATE TO {t} DO INSTEAD NOTHING`, want: warning, code: "trigger", stubborn: true},
-		{name: "now() by another clock", alter: `ALTER TABLE {t} ALTER created_at SET DEFAULT now()`, session: map[string]string{"timezone": "Europe/Berlin"}, want: warning, code: "session-zone", column: "created_at"},
-		{name: "another clock", session: map[string]string{"timezone": "Asia/Shanghai"}, want: warning, code: "session-zone", column: "updated_at", stubborn: true},
-		{name: "a zone that isn't the session's", def: func(d *claim.Table) { d.Updated.Zone = time.FixedZone("Nepal", 20_700) }, want: warning, code: "session-zone", column: "updated_at", stubborn: true},
+		{name: "now() by another clock", alter: `ALTER TABLE {t} ALTER created_at SET DEFAULT now()`, session: map[string]string{"timezone": "Europe/Berlin"}, want: broken, code: "session-zone", column: "created_at"},
+		{name: "another clock", session: map[string]string{"timezone": "Asia/Shanghai"}, want: broken, code: "session-zone", column: "updated_at", stubborn: true},
+		{name: "a zone that isn't the session's", def: func(d *claim.Table) { d.Updated.Zone = time.FixedZone("Nepal", 20_700) }, want: broken, code: "session-zone", column: "updated_at", stubborn: true},
+		{name: "a zone that isn't the driver's", def: func(d *claim.Table) { d.Updated.Zone = time.FixedZone("Nepal", 20_700) }, want: broken, code: "driver-zone", column: "updated_at", stubborn: true},
+		{name: "a time that is never read", mode: claim.Full, def: func(d *claim.Table) {
+			d.Updated = claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.FixedZone("Nepal", 20_700)}
+		}, want: warning, code: "session-zone", column: "updated_at", stubborn: true},
+		{name: "summer time", def: func(d *claim.Table) { d.Due.Base.Zone = berlinZone() }, want: advice, code: "summer-time", column: "created_at", stubborn: true},
 		{name: "row security", alter: "CREATE ROLE {r}; GRANT ALL ON {t} TO {r}; ALTER TABLE {t} ENABLE ROW LEVEL SECURITY", session: map[string]string{"role": "{r}"}, want: warning, code: "row-security", stubborn: true},
 		{name: "partitioned by state", ddl: "CREATE TABLE {t} (order_id varchar(50), " + status + times + ", PRIMARY KEY (order_id, status)) PARTITION BY LIST (status)", want: warning, code: "partition-by-state", column: "status", stubborn: true},
-		{name: "partitioned without a key of the id", ddl: "CREATE TABLE {t} (order_id varchar(50), " + status + times + ", PRIMARY KEY (order_id, created_at)) PARTITION BY RANGE (created_at)", want: broken, code: "id-not-unique", column: "order_id", stubborn: true},
+		{name: "partitioned without a key of the id", ddl: "CREATE TABLE {t} (order_id varchar(50), " + status + times + ", PRIMARY KEY (order_id, created_at)) PARTITION BY RANGE (created_at)", want: warning, code: "id-not-unique", column: "order_id", stubborn: true},
+		{name: "partitioned by state, ids", ddl: "CREATE TABLE {t} (order_id varchar(50), " + status + times + ", PRIMARY KEY (order_id, status)) PARTITION BY LIST (status)", want: warning, code: "id-not-unique", column: "order_id", stubborn: true},
+		{name: "partitioned, found by scans", ddl: "CREATE TABLE {t} (order_id varchar(50) NOT NULL, " + status + times + ", PRIMARY KEY (status, order_id)) PARTITION BY LIST (status)", want: broken, code: "id-not-unique", column: "order_id", stubborn: true},
+		{name: "partitioned, unique with a third", ddl: "CREATE TABLE {t} (order_id varchar(50) NOT NULL, shop integer, " + status + times + ", PRIMARY KEY (order_id, shop, status)) PARTITION BY LIST (status)", want: broken, code: "id-not-unique", column: "order_id", stubborn: true},
 		{name: "unlogged", alter: "ALTER TABLE {t} SET UNLOGGED", want: warning, code: "unlogged"},
 		{name: "inherited", alter: "CREATE TABLE {t}_x () INHERITS ({t})", want: warning, code: "inherited", stubborn: true},
 		{name: "asynchronous commits", session: map[string]string{"synchronous_commit": "off"}, want: warning, code: "commit-asynchronous", stubborn: true},
@@ -115,4 +129,12 @@ CREATE INDEX ON {t} (status, created_at)`
 		{name: "updated indexed", alter: "CREATE INDEX ON {t} (order_id) INCLUDE (updated_at)", want: advice, code: "lease-indexed", column: "updated_at", stubborn: true},
 		{name: "full pages", want: advice, code: "fillfactor"},
 	}
+}
+
+func berlinZone() *time.Location {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		panic(err)
+	}
+	return zone
 }

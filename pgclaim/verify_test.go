@@ -2,6 +2,7 @@ package pgclaim
 
 import (
 	"cmp"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -155,6 +156,43 @@ func TestVerifyHasNothingAgainstAGoodTable(t *testing.T) {
 			assert.Equal(t, promises, fs[found:], "the promises at the end")
 			for i := 1; i < found; i++ {
 				assert.GreaterOrEqual(t, fs[i-1].Severity, fs[i].Severity, "the worst first")
+			}
+		}
+	})
+}
+
+// Which clock the driver writes by is asked of itself.
+func TestVerifySeesByWhichClockTheDriverWrites(t *testing.T) {
+	url := testserver.Postgres(t)
+	york, err := time.LoadLocation("America/New_York")
+	require.NoError(t, err)
+	eachMode(t, func(t *testing.T, d driver) {
+		s := d.open(t, url, Options{})
+		s.exec(t, "DROP TABLE IF EXISTS written")
+		s.exec(t, "CREATE TABLE written (at timestamp NOT NULL)")
+		table := s.onTable(t, orders("orders", claim.StatusUpdated))
+		r, err := table.runner(t.Context())
+		require.NoError(t, err)
+		winter := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+		for _, at := range []time.Time{winter, winter.AddDate(0, 6, 0)} {
+			got, err := written(t.Context(), r, []zoneOffset{{At: at.Unix()}}, york)
+			require.NoError(t, err)
+			s.exec(t, "DELETE FROM written")
+			insert := "INSERT INTO written VALUES ($1)"
+			r, ok := r.(sqlRunner) // by the user's own mode
+			if ok {
+				_, err = r.q.(*sql.DB).ExecContext(t.Context(), insert, at.In(york))
+			} else {
+				_, err = s.pool.Exec(t.Context(), insert, at.In(york))
+			}
+			require.NoError(t, err)
+			want := s.text(t, "SELECT extract(epoch FROM at)::bigint::text FROM written")
+			assert.Equal(t, want, []string{fmt.Sprint(got[0].At + got[0].Seconds)}, "as an INSERT of the user's")
+			switch d.mode {
+			case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol: // the session's, which is UTC
+				assert.Zero(t, apart(got, time.UTC))
+			default: // an order of this second looks hours old
+				assert.EqualValues(t, ahead(york, at.Unix()), apart(got, time.UTC))
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
@@ -63,26 +64,64 @@ func (v *verifier) fraction(p claim.Column, c attribute) {
 	}
 }
 
-// clock warns where the session's clock isn't the column's: now() there is
-// another instant than dueclaim takes it for.
+// clock judges whether everybody means the same instant by what the column shows: the
+// session, whose now() there is that of its own clock, and the driver, which writes a
+// time.Time by the clock of its own zone. Where they don't, a row is due hours too early
+// or too late, and nothing else ever says so.
 func (v *verifier) clock(p claim.Column, c attribute) {
-	if v.catalog.sameZone(p.Time.Zone) {
+	if p.Role == "Lease" { // nobody else writes it
 		return
 	}
-	zone := "UTC"
-	if p.Time.Zone != nil {
-		zone = p.Time.Zone.String()
+	judge := v.fault
+	if p.Role == "Updated" && v.def.Mode() != claim.StatusUpdated {
+		judge = v.warn // dueclaim doesn't read it
 	}
-	byDefault := c.Default != nil && clockCall.MatchString(*c.Default)
-	if byDefault && (strings.Contains(*c.Default, "timezone(") || strings.Contains(*c.Default, "AT TIME ZONE")) {
-		return
+	zone := p.Time.Zone
+	shows := fmt.Sprintf("the column (%s) shows the clock of %s", p.Role, zone)
+	if by := apart(v.catalog.Offsets, zone); by != 0 {
+		byDefault := c.Default != nil && clockCall.MatchString(*c.Default)
+		reason := fmt.Sprintf("%s and the session's time zone is %s", shows, v.catalog.Zone)
+		switch {
+		case byDefault && (strings.Contains(*c.Default, "timezone(") || strings.Contains(*c.Default, "AT TIME ZONE")):
+		case byDefault:
+			judge("session-zone", c.Name, fmt.Sprintf("%s: its default %s is %s", reason, *c.Default, awry(by)), v.alter(c.Name, fmt.Sprintf("SET DEFAULT (now() AT TIME ZONE '%s')", zone)))
+		default:
+			judge("session-zone", c.Name, fmt.Sprintf("%s: now(), in a statement of yours that writes it there, is %s", reason, awry(by)),
+				fmt.Sprintf("map the zone that the values are in as %s.Zone, or ALTER ROLE %s SET TimeZone = '%s', or make the column timestamptz", p.Role, v.catalog.Role, zone))
+		}
 	}
-	reason := fmt.Sprintf("the column (%s) shows the clock of %s and the session's time zone is %s", p.Role, zone, v.catalog.Zone)
-	mend := fmt.Sprintf("map %s.Zone, or ALTER ROLE %s SET TimeZone = '%s', or make the column timestamptz", p.Role, v.catalog.Role, zone)
-	switch {
-	case byDefault:
-		v.warn("session-zone", c.Name, reason+": its default "+*c.Default+" is off by the difference", v.alter(c.Name, fmt.Sprintf("SET DEFAULT (now() AT TIME ZONE '%s')", zone)))
-	case p.Role != "Lease":
-		v.warn("session-zone", c.Name, reason+": a statement of yours that writes now() there is off by the difference", mend)
+	if by := apart(v.catalog.Written, zone); by != 0 {
+		judge("driver-zone", c.Name, fmt.Sprintf("%s and the driver writes a time.Time by its own zone, which in this process is %s: time.Now() there is %s", shows, time.Local, awry(by)),
+			fmt.Sprintf("set TZ, or time.Local as the first thing in main, to that of the column (%s), and let every time that you pass be in it; or make the column timestamptz", zone))
 	}
+	for _, o := range v.catalog.Offsets {
+		if at := v.catalog.Offsets[0].At; ahead(zone, o.At) != ahead(zone, at) {
+			v.advise("summer-time", c.Name, fmt.Sprintf("the column (%s) shows the clock of %s, which shows one hour twice a year: a row that is due in it is taken as the later", p.Role, zone), "hold times in UTC")
+			return
+		}
+	}
+}
+
+// apart is by how many seconds a clock is ahead of that of zone, at the first instant at
+// which they differ.
+func apart(clock []zoneOffset, zone *time.Location) int64 {
+	for _, o := range clock {
+		if by := o.Seconds - ahead(zone, o.At); by != 0 {
+			return by
+		}
+	}
+	return 0
+}
+
+func ahead(zone *time.Location, at int64) int64 {
+	_, seconds := time.Unix(at, 0).In(zone).Zone()
+	return int64(seconds)
+}
+
+// awry says what becomes of a time of a clock that is ahead by so many seconds.
+func awry(by int64) string {
+	if by < 0 {
+		return fmt.Sprintf("%s too early", time.Duration(-by)*time.Second)
+	}
+	return fmt.Sprintf("%s too late", time.Duration(by)*time.Second)
 }
