@@ -62,7 +62,7 @@ func (v *verification) run(ctx context.Context) (err error) {
 	if err := v.index(ctx, v.conn); err != nil {
 		return err
 	}
-	for _, look := range []func(context.Context) error{v.collations, v.lookup, v.updateTriggers, v.checks, v.rows} {
+	for _, look := range []func(context.Context) error{v.collations, v.lookup, v.updateTriggers, v.zones, v.checks, v.rows} {
 		if err := look(ctx); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dueclaim/dueclaim/claim"
+	"github.com/dueclaim/dueclaim/internal/sqltable"
 )
 
 // collations finds out what the collations of the id and the state take for the
@@ -95,11 +96,41 @@ func (v *verification) updateTriggers(ctx context.Context) error {
 		}
 		return nil
 	})
-	if len(names) > 0 {
-		v.fs.Add(claim.Warning, "trigger", "", fmt.Sprintf("claims, heartbeats and settlements run triggers: %s. One that raises an error or ignores the row makes them fail; one that writes a mapped column%s ends grants",
-			strings.Join(names, ", "), updatedHint(v.t)), "see what they do; UPDATE OF with the columns that they are about keeps them from running")
+	if err != nil {
+		return err
 	}
-	return err
+	for _, name := range names {
+		if err := v.trigger(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verification) trigger(ctx context.Context, name string) error {
+	if v.t.Mode() == claim.Transition { // the step is one UPDATE, like the user's own
+		v.fs.Add(claim.Advice, "trigger", "", "the step from pending to done runs trigger "+name, "")
+		return nil
+	}
+	var source string
+	err := each(ctx, v.conn, "SELECT coalesce(sql, '') FROM (SELECT * FROM main.sqlite_schema UNION ALL SELECT * FROM sqlite_temp_schema) WHERE type = 'trigger' AND name = ?1",
+		func(scan scanner) error { return scan(&source) }, name)
+	if err != nil {
+		return err
+	}
+	broken := false
+	for _, fence := range sqltable.Fences(v.t) {
+		if sqltable.TriggerTouch(source, v.t.Name, fence) == sqltable.Writes {
+			broken = true
+			v.fs.Add(claim.Fault, "trigger", fence, fmt.Sprintf("trigger %s sets it in each UPDATE, and what a claim writes there is what proves a grant: no row could be claimed and completed", name),
+				fmt.Sprintf("have it leave alone what the statement itself wrote (WHEN new.%[1]s IS old.%[1]s), or leave State.Processing out (mode Transition)", fence))
+		}
+	}
+	if !broken {
+		v.fs.Add(claim.Warning, "trigger", "", fmt.Sprintf("claims, heartbeats and settlements run trigger %s. One that raises an error or ignores the row makes them fail; with one that changes a mapped column%s no row can be claimed",
+			name, updatedHint(v.t)), "see what it does; UPDATE OF with the columns that it is about keeps it from running")
+	}
+	return nil
 }
 
 func updatedHint(t claim.Table) string {

@@ -44,7 +44,6 @@ func (v *verification) columns() {
 		if !seen[strings.ToLower(c.name)] {
 			v.nulls(part, c)
 			v.fractions(part, c)
-			v.zones(part, c)
 		}
 		seen[strings.ToLower(c.name)] = true
 	}
@@ -104,32 +103,6 @@ func (v *verification) fractions(part claim.Column, c column) {
 		v.fs.Add(claim.Advice, "time-without-fraction", c.name, part.Role+" has whole seconds: a task runs up to a second late", "")
 	case "Lease", "Planned", "Updated":
 		v.fs.Add(claim.Advice, "time-without-fraction", c.name, part.Role+" has whole seconds", "")
-	}
-}
-
-// zones looks whether what SQLite fills in is in the zone that is mapped, and
-// whether that zone's clock is put back each year.
-func (v *verification) zones(part claim.Column, c column) {
-	if part.Time == nil || part.Time.Kind != claim.DateTime {
-		return
-	}
-	if zone := part.Time.Zone; zone != nil {
-		_, winter := time.Date(2030, 1, 1, 0, 0, 0, 0, zone).Zone()
-		_, summer := time.Date(2030, 7, 1, 0, 0, 0, 0, zone).Zone()
-		if winter != summer {
-			v.fs.Add(claim.Advice, "summer-time", c.name, fmt.Sprintf("%s: clocks of its Zone, %s, show one hour twice a year: a row that is due in it is taken as the later", part.Role, zone), "hold times in UTC")
-		}
-	}
-	text := strings.ToLower(c.defaults)
-	local := strings.Contains(text, "localtime")
-	now := strings.Contains(text, "current_timestamp") || strings.Contains(text, "'now'")
-	switch utc := part.Time.Zone == nil || part.Time.Zone == time.UTC; {
-	case now && !local && !utc:
-		v.fs.Add(claim.Warning, "session-zone", c.name,
-			fmt.Sprintf("%s: the DEFAULT %s is in UTC, and the mapped Zone is %s", part.Role, c.defaults, part.Time.Zone), "leave Zone nil, or have every INSERT name the column")
-	case local && utc:
-		v.fs.Add(claim.Warning, "session-zone", c.name,
-			fmt.Sprintf("%s: the DEFAULT %s is in the zone of the process that inserts, and the mapped Zone is UTC", part.Role, c.defaults), "have the DEFAULT in UTC, or map the zone that all processes have")
 	}
 }
 

@@ -45,18 +45,20 @@ var (
 // the table that sets the column (an AFTER trigger). table is its name without a schema.
 func TriggerTouch(source, table, column string) Touch {
 	source = quoteMarks.Replace(sqlComment.ReplaceAllString(source, " "))
-	name := regexp.QuoteMeta(column)
-	if !regexp.MustCompile(`(?i)\b` + name + `\b`).MatchString(source) {
+	about := func(pattern string) *regexp.Regexp {
+		return regexp.MustCompile("(?i)" + strings.ReplaceAll(pattern, "COLUMN", regexp.QuoteMeta(column)))
+	}
+	if !about(`\bCOLUMN\b`).MatchString(source) {
 		return Leaves
 	}
-	if regexp.MustCompile(`(?i)\bOLD\s*\.\s*` + name + `\b`).MatchString(source) {
+	if about(`\bOLD\s*\.\s*COLUMN\b`).MatchString(source) {
 		return Names
 	}
-	assigned := regexp.MustCompile(`(?i)(?:^|;|,|\b(?:BEGIN|THEN|ELSE|LOOP|SET|INTO)\b)\s*NEW\s*\.\s*` + name + `\s*(?::?=|$|;|\bFROM\b)`)
+	assigned := about(`(?:^|;|,|\b(?:BEGIN|THEN|ELSE|LOOP|SET|INTO)\b)\s*NEW\s*\.\s*COLUMN\s*(?::?=|$|;|\bFROM\b)`)
 	if assigned.MatchString(source) {
 		return Writes
 	}
-	set := regexp.MustCompile(`(?i)(?:^|,|\()\s*(?:\w+\s*\.\s*)?` + name + `\s*(?:=|,|\))`)
+	set := about(`(?:^|,|\()\s*(?:\w+\s*\.\s*)?COLUMN\s*(?:=|,|\))`)
 	for _, m := range updateSet.FindAllStringSubmatch(source, -1) {
 		target := m[1][strings.LastIndexByte(m[1], '.')+1:]
 		list := m[2]
