@@ -57,7 +57,10 @@ func (b batch[T]) err(answer error) error {
 	return NewBatchError(items)
 }
 
-var errAnswerLost = errors.New("a try's answer was lost, and since then rows are locked")
+var (
+	errAnswerLost = errors.New("a try's answer was lost, and since then rows are locked")
+	errPartly     = errors.New("the last try was not done, but an earlier one, or an earlier part of the call, may have been")
+)
 
 // inPages calls f for runs of at most a thousand items, and of some megabytes by
 // size (nil: items are small), so that each try of each run has the time-out to
@@ -65,7 +68,8 @@ var errAnswerLost = errors.New("a try's answer was lost, and since then rows are
 // places. Items whose rows were locked are tried again by themselves: what took effect
 // is not repeated, as it may have gone on since. It stops at the first run whose
 // outcome stays unknown: also when rows are locked to the end and an earlier try,
-// whose answer was lost, may have taken effect.
+// whose answer was lost, may have taken effect. Its error is ErrNotDone or
+// ErrNotMigrated only where no run and no try has taken effect.
 func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) int, f func(ctx context.Context, run []T, places []int) error) error {
 	var failed []ItemError
 	for from, to := 0, 0; from < len(items); from = to {
@@ -82,7 +86,7 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			err := f(ctx, run, places)
 			var ofItems *BatchError
 			if !answered(err) || !errors.As(err, &ofItems) {
-				lost = lost || !answered(err)
+				lost = lost || !answered(err) && !notDone(err)
 				return err
 			}
 			var busy []T
@@ -100,6 +104,9 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			run, places = busy, busyPlaces
 			return NewBatchError(locked)
 		})
+		if notDone(err) && (lost || from > 0) {
+			return fmt.Errorf("%w: %s", errPartly, err.Error()) // not wrapped: not all of the call was not done
+		}
 		if err != nil && len(locked) == 0 || !answered(err) {
 			return err
 		}

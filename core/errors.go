@@ -32,6 +32,10 @@ var (
 	// its By. It is the error of a whole call, never of an item; a call some part of
 	// which took effect never has it.
 	ErrNotDone = errors.New("not done, nothing was changed")
+	// ErrNoConnection is the ErrNotDone of a call that got no connection from the
+	// caller's own pool in time: the backend was not asked, so that it says nothing of
+	// its health.
+	ErrNoConnection = fmt.Errorf("%w: no connection of the pool came free", ErrNotDone)
 	// ErrNotMigrated: the store's table isn't there, or not as this version needs
 	// it. Nothing was done, and no repeat helps before the store's Migrate has run.
 	ErrNotMigrated = errors.New("is missing or has another shape: run Migrate")

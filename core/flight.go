@@ -94,9 +94,13 @@ func (p *Producer) scheduleShared(ctx context.Context, store Store, call Call, g
 	case err != nil:
 		return p.outcomeUnknown(f.call, err, good)
 	case errors.Is(f.err, ErrNotMigrated):
-		return f.err
+		return nothingStored(f.err)
 	case !f.answered:
-		return p.scheduleAlone(ctx, store, f.call, good, nil)
+		err := p.scheduleAlone(ctx, store, f.call, good, nil)
+		if notDone(err) && !notDone(f.err) { // its own tries were not done, but the shared one may have been
+			return p.outcomeUnknown(f.call, fmt.Errorf("%w: %s", errPartly, err.Error()), good)
+		}
+		return err
 	}
 	left, stored := f.shareOf(w, good)
 	if !f.told {

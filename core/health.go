@@ -132,6 +132,9 @@ func (b *healthBook) call(name, op string, err error, p *part) {
 	if err != nil {
 		b.obs.failed(name+": "+op, err)
 	}
+	if errors.Is(err, ErrNoConnection) {
+		return // it was not asked
+	}
 	b.note(name, op, err, p)
 }
 

@@ -56,6 +56,14 @@ func (e *engine) noteClock(err error) {
 	}
 }
 
+// probe asks whether the store takes writes, where no heartbeat has shown it: an idle
+// worker's reads may be answered by a server that became read-only.
+func (e *engine) probe() {
+	if p, ok := e.store.(Prober); ok {
+		e.health.store("probe", e.call.once(e.base, p.Probe))
+	}
+}
+
 // extendAll extends every lease that has used up three tenths (so that one which
 // was extended by the last heartbeat is sure to be by this one, whatever the
 // rounding), or each one when all is set. It returns false when some have to be tried again soon.
@@ -69,6 +77,7 @@ func (e *engine) extendAll(all bool) bool {
 	}
 	jobs := e.leased(young)
 	if len(jobs) == 0 {
+		e.probe()
 		return true
 	}
 	grants := make([]Grant, len(jobs))
@@ -81,6 +90,7 @@ func (e *engine) extendAll(all bool) bool {
 	if err != nil && items == nil {
 		return false
 	}
+	e.health.store("probe", nil) // leases were written
 	good := true
 	var lost []*Job
 	moves := make([]Move, 0, len(jobs))

@@ -72,8 +72,8 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 }
 
 // Cancel cancels tasks and says of each id, in order, what it was. The zero Fate
-// stands where the error, a *BatchError, names the item. Any other error: the
-// outcome is unknown, and a repeat tells.
+// stands where the error, a *BatchError, names the item. [ErrNotDone]: nothing was
+// cancelled. Any other error: the outcome is unknown, and a repeat tells.
 func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 	store, ok := p.store.(Store)
 	if !ok {
@@ -106,8 +106,8 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 // Reschedule sets the due times of pending tasks, earlier or later. From, where
 // it isn't zero, must be the present due time. The error is, or wraps, a
 // *BatchError that names the items which were refused (ErrNotPending, ErrMoved,
-// ErrInvalid, ErrBusy) while all others took effect; any other error: the outcome is
-// unknown, and a repeat is harmless.
+// ErrInvalid, ErrBusy) while all others took effect, or [ErrNotDone] where nothing was
+// changed; any other error: the outcome is unknown, and a repeat is harmless.
 func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 	store, ok := p.store.(Store)
 	if !ok {

@@ -36,6 +36,9 @@ func isAnswer(err error) bool {
 	return false
 }
 
+// notDone tells whether err proves that its call had no effect at all.
+func notDone(err error) bool { return errors.Is(err, ErrNotDone) || errors.Is(err, ErrNotMigrated) }
+
 // isBusy tells whether some item of err was only locked.
 func isBusy(err error) bool { return errors.Is(err, ErrBusy) }
 
@@ -54,16 +57,30 @@ const triesAfterStop = 3
 
 // call runs f until it is answered, with a growing, jittered pause between tries.
 // It returns the last error.
+//
+// Once a try's outcome is unknown, tries that were not done don't count: there may be
+// something to find, which costs a lease if it isn't found.
 func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) error {
-	for try := 1; ; try++ {
+	unknown := false
+	for try, uncounted := 1, 0; ; try++ {
 		err := r.once(ctx, f)
-		if answered(err) && !isBusy(err) || errors.Is(err, ErrNotMigrated) || try >= r.tries {
+		if answered(err) && !isBusy(err) || errors.Is(err, ErrNotMigrated) {
+			return err
+		}
+		switch {
+		case !notDone(err):
+			unknown = unknown || !answered(err)
+		case unknown && uncounted < triesNotDone:
+			uncounted++
+			try--
+		}
+		if try >= r.tries {
 			return err
 		}
 		if r.notDone != nil && errors.Is(err, ErrNotDone) {
 			r.notDone()
 		}
-		pause, stop := jitter(10*time.Millisecond<<(2*(try-1))), r.stop
+		pause, stop := jitter(10*time.Millisecond<<(2*max(0, try-1))), r.stop
 		if try < triesAfterStop {
 			stop = nil
 		}
@@ -72,6 +89,9 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 		}
 	}
 }
+
+// triesNotDone is how many tries, of a call with an unknown outcome, may go uncounted.
+const triesNotDone = 10
 
 func (r repeater) once(ctx context.Context, f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)

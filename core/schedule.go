@@ -32,7 +32,7 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 // which were refused (ErrExists, ErrInvalid: a field breaks a rule, or the id is
 // twice in the batch; ErrBusy: the row of an earlier task of that id stayed
 // locked) while all others are stored, or an *OutcomeError. Any other error says
-// that nothing was stored.
+// that nothing was stored, such as [ErrNotDone] of a read-only server.
 //
 // A due time in the past is allowed: the task runs at once. Due times are
 // rounded up to the millisecond. An id is unique among live tasks only: one whose
@@ -128,8 +128,9 @@ func (p *Producer) scheduleAlone(ctx context.Context, store Store, call Call, go
 		}
 		return err
 	})
-	if errors.Is(err, ErrNotMigrated) {
-		return err
+	if notDone(err) {
+		p.opt.Observer.failed("store: insert", err)
+		return errors.Join(nothingStored(err), good.err(nil))
 	}
 	if err != nil && !answered(err) {
 		return p.outcomeUnknown(call, err, good)
