@@ -3,7 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -229,5 +231,45 @@ func TestARowThatIsLockedAfterALostAnswerIsOfUnknownOutcome(t *testing.T) {
 		err = prod.Schedule(t.Context(), core.Task{ID: "b", Due: time.Now()})
 		require.ErrorIs(t, err, core.ErrBusy)
 		assert.False(t, errors.As(err, &unknown))
+	})
+}
+
+// lockedRows is a store in which somebody's transaction has locked the rows with ids that
+// start with "locked", after their claims.
+type lockedRows struct{ core.Store }
+
+func (s lockedRows) Settle(ctx context.Context, now time.Time, list []core.Settlement) error {
+	var locked []core.ItemError
+	var free []core.Settlement
+	for i, x := range list {
+		if strings.HasPrefix(string(x.Grant.ID), "locked") {
+			locked = append(locked, core.ItemError{Index: i, ID: x.Grant.ID, Err: core.ErrBusy})
+		} else {
+			free = append(free, x)
+		}
+	}
+	if err := s.Store.Settle(ctx, now, free); err != nil {
+		return err
+	}
+	return core.NewBatchError(locked)
+}
+
+func TestResultsOnLockedRowsDontStopClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		r := &recorder{}
+		scheduler := newScheduler(t, p.idx, lockedRows{p.store}, r, core.Options{Slots: 10})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- scheduler.Run(ctx) }()
+		for i := range 600 { // more than Slots and a batch
+			require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: core.ID(fmt.Sprint("locked", i)), Due: time.Now()}))
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: "good", Due: time.Now()}))
+		time.Sleep(5 * time.Second)
+		assert.Positive(t, r.get("good"))
+		stop()
+		require.Error(t, <-ended) // 600 results are not recorded
 	})
 }

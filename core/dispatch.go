@@ -52,7 +52,7 @@ func (e *engine) nextBatch(n int) (b takenBatch, next time.Time, err error) {
 // returns 0 and how long to wait for better times. While another claim is in
 // flight it waits for a batch that is worth a round trip.
 func (e *engine) slotsForClaim() (n int, hold time.Duration) {
-	backlog := e.settles.len()
+	backlog := e.settles.backlog()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if pause := e.pause - e.clock.mono(); pause > 0 {

@@ -34,6 +34,8 @@ type settlement struct {
 	s     Settlement
 	tries backoff
 	after time.Duration // on the monotonic clock: leave it alone until then
+
+	locked bool // its row was locked when it was last tried; set before it is set aside
 }
 
 // settleQueue gathers settlements while a batch is in flight.
@@ -60,6 +62,24 @@ func (q *settleQueue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.list) + len(q.aside) + q.inFlight
+}
+
+// mostLocked is how many results may wait for locked rows beside all others. Each costs
+// memory and a heartbeat.
+const mostLocked = 10_000
+
+// backlog counts what new claims wait for. Results whose rows are locked don't hold them
+// up, unless there are very many: somebody else's transaction must not stop the queue.
+func (q *settleQueue) backlog() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	locked := 0
+	for _, item := range q.aside {
+		if item.locked {
+			locked++
+		}
+	}
+	return len(q.list) + len(q.aside) + q.inFlight - min(locked, mostLocked)
 }
 
 func (q *settleQueue) push(items ...*settlement) {
@@ -229,7 +249,7 @@ func (e *engine) sendSettlements(batch []*settlement) time.Duration {
 			e.refusedSettlement(item, errors.Join(ErrLeaseLost, itemErr))
 		default:
 			item.tries.least, item.tries.most = settlePause, settleMost
-			if errors.Is(itemErr, ErrBusy) {
+			if item.locked = errors.Is(itemErr, ErrBusy); item.locked {
 				item.tries.most = settleBusyMost
 			}
 			item.after = e.clock.mono() + item.tries.failed()
