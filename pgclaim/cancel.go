@@ -7,7 +7,7 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-const cancelSQL = `
+var cancelSQL = by("$4", `
 WITH picked AS MATERIALIZED (
   SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
@@ -17,10 +17,10 @@ UPDATE {table} AS t
    SET status = 'cancelled', due = NULL, finished_at = $3::bigint,
        lease_until = CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND {live}
-RETURNING t.id, t.status, t.lease_until`
+RETURNING {inTime}, t.status, t.lease_until`)
 
 // cancelDeleteSQL answers like cancelSQL what the row would have become.
-const cancelDeleteSQL = `
+var cancelDeleteSQL = by("$4", `
 WITH picked AS MATERIALIZED (
   SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
@@ -28,11 +28,11 @@ WITH picked AS MATERIALIZED (
        FOR UPDATE SKIP LOCKED) AS r)
 DELETE FROM {table} AS t
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND {live}
-RETURNING t.id, 'cancelled'::text, CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END`
+RETURNING {inTime}, 'cancelled'::text, CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END`)
 
 const seeAllSQL = `
 SELECT t.id, t.status, t.lease_until, coalesce(t.due, 0) FROM {table} AS t
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[]))) AND {durable}`
 
 // Cancel implements core.Store: one round trip when every id was live, a second
 // one to see what the others were. A row that is locked, or that a trigger or a
@@ -53,7 +53,7 @@ func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]co
 	var failed []core.ItemError
 	for b := range batches(ids, func(id core.ID) core.ID { return id }, nil) {
 		left := b.open()
-		err := r.run(ctx, statement, []any{s.queue, b.ids(), call.Now.UnixMilli()}, func(scan scanner) error {
+		err := r.run(ctx, statement, []any{s.queue, b.ids(), call.Now.UnixMilli(), byOf(call.By)}, func(scan scanner) error {
 			var id, status string
 			var row claim.Row
 			if err := scan(&id, &status, &row.LeaseUntil); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-const claimSQL = `
+var claimSQL = by("$7", `
 WITH picked AS MATERIALIZED (
   SELECT r.place FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
     SELECT t.ctid AS place FROM {table} AS t
@@ -17,8 +17,8 @@ WITH picked AS MATERIALIZED (
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE {found} AND {claimable}
-RETURNING t.id, t.due, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`
+ WHERE {found} AND {claimable} AND {hex}
+RETURNING {inTime}, t.due, t.planned, t.token, t.attempts, t.crashes, t.max_attempts, t.kind, t.payload, t.meta`)
 
 const seeClaimsSQL = `
 SELECT t.id, t.status, coalesce(t.due, 0), t.planned, t.token, t.holder, t.lease_until,
@@ -26,7 +26,8 @@ SELECT t.id, t.status, coalesce(t.due, 0), t.planned, t.token, t.holder, t.lease
        CASE WHEN t.status = 'running' AND t.holder = $3::text THEN t.payload END,
        CASE WHEN t.status = 'running' AND t.holder = $3::text THEN t.meta END
   FROM {table} AS t
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[]))) AND {hex}
+   AND (t.status <> 'running' OR t.holder <> $3::text OR {durable})`
 
 // Claim implements core.Claimer. It takes one round trip when every id is
 // granted; the others are read back in a second one, so that the verdict about a
@@ -52,7 +53,7 @@ func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 
 func (s *Store) claim(ctx context.Context, r runner, b batch[core.ID], lease core.Lease, out []core.Claimed) error {
 	left := b.open()
-	args := []any{s.queue, b.ids(), lease.Holder, lease.DueBy.UnixMilli(), lease.Now.UnixMilli(), lease.Until.UnixMilli()}
+	args := []any{s.queue, b.ids(), lease.Holder, lease.DueBy.UnixMilli(), lease.Now.UnixMilli(), lease.Until.UnixMilli(), byOf(lease.By)}
 	err := r.run(ctx, s.sql.claim, args, func(scan scanner) error {
 		row := claim.Row{Status: claim.Running, Holder: lease.Holder, LeaseUntil: lease.Until.UnixMilli()}
 		var id string

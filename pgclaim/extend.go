@@ -20,7 +20,7 @@ RETURNING t.id`
 
 const seeGrantsSQL = `
 SELECT t.id, t.status, t.token, t.holder, t.lease_until FROM {table} AS t
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[]))) AND {durable}`
 
 // Extend implements core.Claimer: one round trip when all leases got longer, a
 // second one to see why not. A locked row fails with core.ErrBusy.

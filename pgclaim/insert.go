@@ -9,18 +9,18 @@ import (
 )
 
 // insertSQL stores what has no row, and locks none that is there.
-const insertSQL = `
+var insertSQL = by("$10", `
 INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
 {given}
 ON CONFLICT (queue, id) DO NOTHING
-RETURNING t.id`
+RETURNING {inTime}`)
 
 // insertAgainSQL is for ids that have a row, whose tasks may be finished. It leaves
 // out, by a subquery, what is live or was stored by this very call: ON CONFLICT DO
 // UPDATE locks a row also where its WHERE says no, which in a long transaction of
 // the caller's would hold up that task's heartbeats. ON CONFLICT decides all the
 // same: it sees rows that came after the snapshot.
-const insertAgainSQL = `
+var insertAgainSQL = by("$10", `
 INSERT INTO {table} AS t (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
 {given}
  WHERE (SELECT {live} OR t.call_id = $3::text FROM {table} AS t WHERE t.queue = $1::text AND t.id = a.id) IS NOT TRUE
@@ -31,11 +31,11 @@ ON CONFLICT (queue, id) DO UPDATE
        payload = excluded.payload, meta = excluded.meta, last_error = '', call_id = excluded.call_id,
        created_at = excluded.created_at, finished_at = NULL
  WHERE t.status IN ('done', 'dead', 'cancelled') AND t.call_id <> excluded.call_id
-RETURNING t.id`
+RETURNING {inTime}`)
 
 const seeInsertsSQL = `
 SELECT t.id, t.status, t.call_id FROM {table} AS t
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[]))) AND {durable}`
 
 // taskBytes is about what a row takes besides its payload, meta and kind.
 const taskBytes = 400
@@ -87,6 +87,7 @@ func (s *Store) insertArgs(b batch[core.Task], call core.Call) []any {
 		column(b, func(t core.Task) string { return t.Kind }),
 		column(b, func(t core.Task) []byte { return notNil(t.Payload) }),
 		column(b, func(t core.Task) []byte { return notNil(t.Meta) }),
+		byOf(call.By),
 	}
 }
 

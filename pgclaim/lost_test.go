@@ -119,7 +119,7 @@ func TestALostReplyIsAnUnknownOutcomeAndARepeatIsHarmless(t *testing.T) {
 			require.NoError(t, step.call(), "%s: once more", step.name)
 		}
 		assert.Equal(t, core.Granted, claimed[0].Verdict)
-		assert.Equal(t, base.UnixMilli()+1, claimed[0].Grant.Token)
+		assert.WithinDuration(t, time.Now(), time.UnixMicro(claimed[0].Grant.Token), time.Minute, "one grant of a row made now")
 		assert.Equal(t, []core.Fate{core.Cancelled}, fates)
 		assert.Equal(t, []string{"cancelled 1 0"}, watch.text(t, "SELECT concat_ws(' ', status, attempts, crashes) FROM dueclaim_tasks WHERE id = 'a'"))
 	})

@@ -55,8 +55,9 @@ func TestEveryStepWorksInEveryQueryExecMode(t *testing.T) {
 			}
 			assert.Equal(t, core.Claimed{
 				ID: strange[i], Verdict: core.Granted, At: l.Until, Attempt: 1,
-				Grant: core.Grant{ID: strange[i], Token: base.UnixMilli() + 1, Holder: "h1"}, Task: in[i],
+				Grant: core.Grant{ID: strange[i], Token: c.Grant.Token, Holder: "h1"}, Task: in[i], NotBefore: at(i),
 			}, c)
+			assert.WithinDuration(t, time.Now(), time.UnixMicro(c.Grant.Token), time.Minute, "the first token is the server's time")
 		}
 		again, err := s.Claim(ctx, append([]core.ID{"none"}, strange...), l)
 		require.NoError(t, err)

@@ -32,19 +32,19 @@ func busyDay(s *Store, ids []core.ID) []planned {
 	now := base.UnixMilli()
 	grants := []any{s.queue, some, ones, texts}
 	return []planned{
-		{"claim", s.sql.claim, []any{s.queue, some, "h", now, now, now}},
+		{"claim", s.sql.claim, []any{s.queue, some, "h", now, now, now, byOf(at(1))}},
 		{"seeClaims", s.sql.seeClaims, []any{s.queue, some, "h"}},
 		{"extend", s.sql.extend, append(grants[:4:4], now)},
 		{"seeGrants", s.sql.seeGrants, []any{s.queue, some}},
 		{"settle", s.sql.settle, append(grants[:4:4], now, texts, ones, no, texts)},
 		{"settleTx", s.sql.settleTx, append(grants[:4:4], now, texts, ones, no, texts)},
 		{"deleteDone", s.sql.deleteDone, grants},
-		{"insert", s.sql.insert, []any{s.queue, some, "c", now, ones, small, texts, empty, empty}},
+		{"insert", s.sql.insert, []any{s.queue, some, "c", now, ones, small, texts, empty, empty, byOf(at(1))}},
 		{"seeInserts", s.sql.seeInserts, []any{s.queue, some}},
-		{"cancel", s.sql.cancel, []any{s.queue, some, now}},
-		{"cancelDelete", s.sql.cancelDelete, []any{s.queue, some, now}},
+		{"cancel", s.sql.cancel, []any{s.queue, some, now, byOf(at(1))}},
+		{"cancelDelete", s.sql.cancelDelete, []any{s.queue, some, now, byOf(at(1))}},
 		{"seeAll", s.sql.seeAll, []any{s.queue, some}},
-		{"reschedule", s.sql.reschedule, []any{s.queue, some, ones, ones}},
+		{"reschedule", s.sql.reschedule, []any{s.queue, some, ones, ones, byOf(at(1))}},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-const rescheduleSQL = `
+var rescheduleSQL = by("$5", `
 WITH picked AS MATERIALIZED (
   SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a(id, old, new) CROSS JOIN LATERAL (
     SELECT t.id FROM {table} AS t
@@ -18,14 +18,14 @@ UPDATE {table} AS t SET due = a.new, planned = a.new
   FROM picked AS a
  WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.status = 'pending'
        AND (a.old = -1 OR coalesce(t.due, -2) = a.old) AND coalesce(t.due, -2) <> a.new
-RETURNING t.id`
+RETURNING {inTime}`)
 
 // anyDue stands for a Move's zero From.
 const anyDue = -1
 
 // Reschedule implements core.Store: one round trip when all moved, a second one to
 // see why not. A locked row fails with core.ErrBusy.
-func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
+func (s *Store) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	if len(moves) == 0 {
 		return nil
 	}
@@ -44,6 +44,7 @@ func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) 
 				return m.From.UnixMilli()
 			}),
 			column(b, func(m core.Move) int64 { return m.To.UnixMilli() }),
+			byOf(call.By),
 		}
 		if err := r.run(ctx, s.sql.reschedule, args, strike(left)); err != nil {
 			return s.fail("reschedule", err)

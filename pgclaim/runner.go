@@ -18,7 +18,7 @@ type runner interface {
 	run(ctx context.Context, sql string, args []any, row func(scanner) error) error
 }
 
-// pgxRunner is a runner on a *pgxpool.Pool or a pgx.Tx.
+// pgxRunner is a runner on a *pgxpool.Conn or a pgx.Tx.
 type pgxRunner struct {
 	q interface {
 		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -40,7 +40,7 @@ func (r pgxRunner) run(ctx context.Context, sql string, args []any, row func(sca
 	return rows.Err() // after the last row: it includes errors that came behind the rows
 }
 
-// sqlRunner is a runner on a *sql.DB or a *sql.Tx.
+// sqlRunner is a runner on a *sql.Conn or a *sql.Tx.
 type sqlRunner struct {
 	q interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -60,4 +60,29 @@ func (r sqlRunner) run(ctx context.Context, sql string, args []any, row func(sca
 		}
 	}
 	return errors.Join(rows.Err(), rows.Close())
+}
+
+// callRunner runs the statements of one call of the store on its pool, each a
+// transaction of its own, and marks an error with core.ErrNotDone where it proves
+// that no statement of the call has changed anything.
+type callRunner struct {
+	h    *handle
+	rows bool // an earlier statement returned some: it may have changed them
+}
+
+func (r *callRunner) run(ctx context.Context, sql string, args []any, row func(scanner) error) error {
+	had := r.rows
+	err := r.h.onConn(ctx, func(one runner) error {
+		return one.run(ctx, sql, args, func(s scanner) error {
+			r.rows = true
+			return row(s)
+		})
+	})
+	if !had {
+		return notDone(err)
+	}
+	if u, ok := err.(undone); ok { // the statement, but not the call
+		return u.err
+	}
+	return err
 }

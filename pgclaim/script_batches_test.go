@@ -41,15 +41,15 @@ func batches() map[string][]conformance.SQLStep {
 	}
 	return map[string][]conformance.SQLStep{
 		"cost/insert": script(asks(insertText, []driver.Value{
-			ids, "call-1", present, many(ms(1000)), many(int32(7)), many("mail"), payloads, many([]byte{1}),
+			ids, "call-1", present, many(ms(1000)), many(int32(7)), many("mail"), payloads, many([]byte{1}), never,
 		}, only...)),
 		"cost/claim": script(claim(ids, eachRow(func(id string) row {
-			return row{id, ms(-1000), 42, 1, 0, 7, "mail", []byte("payload of " + id), []byte{1}}
+			return row{id, ms(-1000), ms(-1000), 42, 1, 0, 7, "mail", []byte("payload of " + id), []byte{1}}
 		})...)),
 		"cost/extend":     script(extend(manyGrants(), ids...)),
 		"cost/settle":     script(settle(manyGrants(), many("done"), many(int64(0)), many(false), many(""), ids...)),
 		"cost/cancel":     script(cancel(ids, eachRow(func(id string) row { return row{id, "cancelled", 0} })...)),
-		"cost/reschedule": script(asks(rescheduleText, []driver.Value{ids, many(ms(1000)), many(ms(5000))}, only...)),
+		"cost/reschedule": script(asks(rescheduleText, []driver.Value{ids, many(ms(1000)), many(ms(5000)), never}, only...)),
 		"cost/waiting":    script(waiting(-1, "", size, eachRow(func(id string) row { return row{id, ms(-1000)} })...)),
 		"cost/purge":      script(purge(size, only...)),
 	}

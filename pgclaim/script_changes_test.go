@@ -8,7 +8,7 @@ import (
 	"github.com/dueclaim/dueclaim/conformance"
 )
 
-const cancelText = `
+var cancelText = `
 WITH picked AS MATERIALIZED (
 SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
 SELECT t.id FROM "dueclaim_tasks" AS t
@@ -18,9 +18,9 @@ UPDATE "dueclaim_tasks" AS t
 SET status = 'cancelled', due = NULL, finished_at = $3::bigint,
 lease_until = CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END
 WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.status IN ('pending', 'running')
-RETURNING t.id, t.status, t.lease_until`
+RETURNING ` + changed("$4") + `, t.status, t.lease_until`
 
-const cancelEraseText = `
+var cancelEraseText = `
 WITH picked AS MATERIALIZED (
 SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
 SELECT t.id FROM "dueclaim_tasks" AS t
@@ -28,21 +28,21 @@ WHERE t.queue = $1::text AND t.id = a.id AND t.status IN ('pending', 'running')
 FOR UPDATE SKIP LOCKED) AS r)
 DELETE FROM "dueclaim_tasks" AS t
 WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.status IN ('pending', 'running')
-RETURNING t.id, 'cancelled'::text, CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END`
+RETURNING ` + changed("$4") + `, 'cancelled'::text, CASE WHEN t.status = 'running' AND t.lease_until >= $3::bigint THEN t.lease_until ELSE 0 END`
 
 // cancel cancels ids and returns id, status and lease end of what was changed.
 func cancel(ids []string, rows ...row) conformance.SQLStep {
-	return asks(cancelText, []driver.Value{ids, ms(100)}, rows...)
+	return asks(cancelText, []driver.Value{ids, ms(100), never}, rows...)
 }
 
 func cancelErase(ids []string, rows ...row) conformance.SQLStep {
-	return asks(cancelEraseText, []driver.Value{ids, ms(100)}, rows...)
+	return asks(cancelEraseText, []driver.Value{ids, ms(100), never}, rows...)
 }
 
 // allSeen reads what a statement left alone: id, status, lease end and due.
 func allSeen(ids []string, rows ...row) conformance.SQLStep {
 	return asks(`SELECT t.id, t.status, t.lease_until, coalesce(t.due, 0) FROM "dueclaim_tasks" AS t
-		WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[])))`, []driver.Value{ids}, rows...)
+		WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT unnest($2::text[]))) AND `+durable, []driver.Value{ids}, rows...)
 }
 
 var cancelledRows = []row{{"a", "cancelled", 0}, {"b", "cancelled", ms(9000)}, {"c", "cancelled", 0}}
@@ -56,7 +56,7 @@ var cancels = map[string][]conformance.SQLStep{
 		allSeen([]string{"b"}, row{"b", "pending", 0, ms(1000)})),
 }
 
-const rescheduleText = `
+var rescheduleText = `
 WITH picked AS MATERIALIZED (
 SELECT a.* FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS a(id, old, new) CROSS JOIN LATERAL (
 SELECT t.id FROM "dueclaim_tasks" AS t
@@ -67,11 +67,11 @@ UPDATE "dueclaim_tasks" AS t SET due = a.new, planned = a.new
 FROM picked AS a
 WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.id = a.id AND t.status = 'pending'
 AND (a.old = -1 OR coalesce(t.due, -2) = a.old) AND coalesce(t.due, -2) <> a.new
-RETURNING t.id`
+RETURNING ` + changed("$5")
 
 func moveBoth(moved ...string) conformance.SQLStep {
 	return asks(rescheduleText, []driver.Value{
-		[]string{"a", "b"}, []int64{ms(1000), -1}, []int64{ms(5000), ms(6000)},
+		[]string{"a", "b"}, []int64{ms(1000), -1}, []int64{ms(5000), ms(6000)}, never,
 	}, returned(moved...)...)
 }
 
@@ -81,7 +81,7 @@ var reschedules = map[string][]conformance.SQLStep{
 		row{"a", "pending", 0, ms(5000)}, row{"b", "pending", 0, ms(6000)})),
 	"reschedule/refused": script(
 		asks(rescheduleText, []driver.Value{
-			[]string{"a", "b", "c", "d"}, []int64{ms(1000), ms(1000), ms(1000), ms(1000)}, []int64{ms(5000), ms(5000), ms(5000), ms(5000)},
+			[]string{"a", "b", "c", "d"}, []int64{ms(1000), ms(1000), ms(1000), ms(1000)}, []int64{ms(5000), ms(5000), ms(5000), ms(5000)}, never,
 		}, row{"a"}),
 		allSeen([]string{"b", "c", "d"}, row{"b", "pending", 0, ms(2000)}, row{"c", "running", ms(9000), ms(1000)})),
 	"reschedule/busy": script(moveBoth("a"), allSeen([]string{"b"}, row{"b", "pending", 0, ms(2000)})),

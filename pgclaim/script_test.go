@@ -42,10 +42,26 @@ func inTx(steps ...conformance.SQLStep) []conformance.SQLStep {
 // waits is a statement within the caller's transaction: it doesn't pass over
 // locked rows, and finds what was written while it waited.
 func waits(step conformance.SQLStep) conformance.SQLStep {
-	step.Text = strings.NewReplacer(" SKIP LOCKED", "", "t.ctid = ANY (ARRAY(SELECT place FROM picked))",
+	step.Text = strings.NewReplacer(" SKIP LOCKED", "", `t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.tableoid = '"dueclaim_tasks"'::regclass`,
 		"t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))").Replace(step.Text)
 	return step
 }
+
+// changed is the id of a row that was changed, with an error where that came after By,
+// the argument of that number.
+func changed(by string) string {
+	return `CASE WHEN clock_timestamp() <= to_timestamp(` + by + `::bigint / 1000.0) THEN t.id
+		ELSE ('dueclaim: the call had been given up at ' || clock_timestamp())::bigint::text END`
+}
+
+// What stands beside the conditions of a statement.
+const (
+	here    = ` AND t.tableoid = '"dueclaim_tasks"'::regclass`
+	durable = `(SELECT current_setting('synchronous_standby_names') = '' OR pg_logical_emit_message(true, 'dueclaim', '') IS NOT NULL)`
+	hex     = ` AND (SELECT set_config('bytea_output', 'hex', true)) = 'hex'`
+	// never is the By of a call that has none.
+	never int64 = 253402300799000
+)
 
 // returned are rows of one id each.
 func returned(ids ...string) []row {

@@ -77,14 +77,15 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, settlements
 		if s.deleteFinished {
 			written, gone = split(b, func(x core.Settlement) bool { return x.Outcome == core.Done })
 		}
-		if len(gone.places) > 0 {
-			args := append([]any{s.queue}, grantColumns(gone, settledGrant)...)
-			if err := r.run(ctx, how.deleteDone, args, strike(left)); err != nil {
+		if len(written.places) > 0 {
+			if err := r.run(ctx, how.update, s.settleArgs(written, now), strike(left)); err != nil {
 				return nil, err
 			}
 		}
-		if len(written.places) > 0 {
-			if err := r.run(ctx, how.update, s.settleArgs(written, now), strike(left)); err != nil {
+		// What is deleted comes last: a repeat finds what was written, but not what is gone.
+		if len(gone.places) > 0 {
+			args := append([]any{s.queue}, grantColumns(gone, settledGrant)...)
+			if err := r.run(ctx, how.deleteDone, args, strike(left)); err != nil {
 				return nil, err
 			}
 		}

@@ -1,6 +1,9 @@
 package pgclaim
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // statements holds the SQL text of each step, made once for a table.
 //
@@ -14,14 +17,26 @@ import "strings"
 //   - The writing half finds its rows by an array that is made of the locking half's,
 //     of unknown length to the planner, which takes it for ten. A claim, an extension
 //     and a settlement go by ctid, where the rows were locked: a third less work than
-//     by the key. A row has a ctid of its own in a plain table only, which Migrate
-//     sees to.
+//     by the key. A row has a ctid of its own in a plain table only. Migrate and
+//     CheckSetup look for another one; where a table is given parts or children later,
+//     the condition on tableoid leaves their rows alone.
 //
 // The locking half sees each row's newest version and checks the whole condition on
 // it. By ctid the writing half sees what was committed when the statement began: a row
 // that changed in between, a matter of milliseconds, is left as a locked one is. In
 // the caller's transaction, which waits for locks, that would be no answer: there the
 // writing half goes by id and finds the newest version too.
+//
+// Two more conditions are evaluated while a statement runs:
+//
+//   - {inTime} is the id of a row that was just changed, and an error when the call's By
+//     has passed by then, which undoes the whole statement. It stands in RETURNING, so
+//     that no wait comes after it: not the one for a lock on the table, nor that of an
+//     INSERT for another's uncommitted one of the same id.
+//   - {durable} makes a reading, from whose rows a repeat tells that an earlier try took
+//     effect, wait for a synchronous standby, as the commit of that try should have: one
+//     that was cancelled while it waited has committed all the same. It writes a record of
+//     some bytes into the log, and only where there is such a standby.
 type statements struct {
 	claim, seeClaims             string
 	extend                       string
@@ -37,21 +52,25 @@ type statements struct {
 
 func newStatements(table string) statements {
 	const (
-		byPlace = `t.ctid = ANY (ARRAY(SELECT place FROM picked))`
+		byPlace = `t.ctid = ANY (ARRAY(SELECT place FROM picked)) AND t.tableoid = '{table}'::regclass`
 		byID    = `t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))`
 	)
-	fill := strings.NewReplacer(
-		"{table}", table,
+	parts := strings.NewReplacer(
 		"{found}", byPlace,
+		"{durable}", `(SELECT current_setting('synchronous_standby_names') = '' OR pg_logical_emit_message(true, 'dueclaim', '') IS NOT NULL)`,
+		// Payloads that travel as text are read in this form; the setting lasts for the statement.
+		"{hex}", `(SELECT set_config('bytea_output', 'hex', true)) = 'hex'`,
 		"{claimable}", `coalesce(t.due, 9223372036854775807) <= $4::bigint
        AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))`,
 		"{granted}", `t.token = a.token AND t.holder = a.holder AND t.status = 'running'`,
 		"{live}", `t.status IN ('pending', 'running')`,
-		"{given}", `SELECT $1::text, a.id, 'pending', a.due, a.due, $4::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
+		"{given}", `SELECT $1::text, a.id, 'pending', a.due, a.due, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, a.max_attempts, a.kind, a.payload, a.meta, $3::text, $4::bigint
   FROM unnest($2::text[], $5::bigint[], $6::integer[], $7::text[], $8::bytea[], $9::bytea[])
        AS a(id, due, max_attempts, kind, payload, meta)`,
-	).Replace
-	waits := strings.NewReplacer(" SKIP LOCKED", "", byPlace, byID).Replace
+	)
+	names := strings.NewReplacer("{table}", table)
+	fill := func(statement string) string { return names.Replace(parts.Replace(statement)) }
+	waits := strings.NewReplacer(" SKIP LOCKED", "", names.Replace(byPlace), byID).Replace
 	return statements{
 		claim: fill(claimSQL), seeClaims: fill(seeClaimsSQL),
 		extend: fill(extendSQL),
@@ -64,6 +83,28 @@ func newStatements(table string) statements {
 		waiting:    fill(waitingSQL), purge: fill(purgeSQL),
 	}
 }
+
+const inTime = `CASE WHEN clock_timestamp() <= to_timestamp({by} / 1000.0) THEN t.id
+            ELSE ('` + tooLate + ` at ' || clock_timestamp())::bigint::text END`
+
+// tooLate is what the server says of a change that came after its By: that this is no
+// integer.
+const tooLate = "dueclaim: the call had been given up"
+
+// by says which argument of a statement is its By.
+func by(argument, statement string) string {
+	return strings.ReplaceAll(statement, "{inTime}", strings.ReplaceAll(inTime, "{by}", argument+"::bigint"))
+}
+
+// byOf is the argument that {inTime} goes by; without a By it is far away.
+func byOf(by time.Time) int64 {
+	if by.IsZero() {
+		return never
+	}
+	return min(by.UnixMilli(), never)
+}
+
+const never = 253_402_300_799_000 // the end of the year 9999
 
 // nowSQL: statement_timestamp, because now() is the start of a transaction.
 const nowSQL = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`

@@ -69,6 +69,7 @@ func (s *Store) insertTx(ctx context.Context, r runner, call core.Call, tasks []
 	for i := range good {
 		good[i].Due = core.CeilMilli(good[i].Due)
 	}
+	call.By = time.Time{} // the caller's transaction is what bounds it
 	items, err := s.insert(ctx, r, call, good)
 	if err != nil {
 		return s.fail(op, err)
