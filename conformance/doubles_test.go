@@ -67,7 +67,7 @@ var heavy = []string{
 	"take/large", "watch/earliest-anywhere", "waiting/behind-many-held", boundedCost, "batch/one-bad-of-many", "batch/one-bad-of-many-store", "tx/large-batch",
 	"context/midway", "context/midway-claims", "context/midway-stores", "break/midway", "break/midway-claims", "break/watch",
 	"break/deadline", "break/deadline-claims", "hold/ctx", "hold/claims", "hold/stores", "clock/shared",
-	"queue/entries", "queue/takes", "queue/restores", "queue/claims", "queue/changes", "queue/purge", "queue/tx", // whole lives: most bugs show in them
+	"queue/entries", "queue/takes", "queue/restores", "queue/lists", "list/goes-on", "list/large", "queue/claims", "queue/changes", "queue/purge", "queue/tx", // whole lives: most bugs show in them
 }
 
 func (d double) runs(name string) bool {
@@ -101,7 +101,7 @@ func naiveIndexBackend(bug string) conformance.Index {
 		Idle:      func(_ *testing.T, idx core.TimeIndex) error { return idx.(*naive.Index).Idle() },
 		Lose:      func(_ *testing.T, idx core.TimeIndex) { idx.(*naive.Index).Lose() },
 		Neighbour: func(_ *testing.T, first core.TimeIndex) core.TimeIndex { return first.(*naive.Index).Neighbour() },
-		Provides:  conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true},
+		Provides:  conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true, Lister: true},
 	}
 }
 

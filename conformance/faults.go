@@ -49,7 +49,7 @@ type FaultOptions struct {
 	// Shares of the index entries.
 	LoseEntry, DoubleEntry float64
 	// Capabilities that the wrapped part has and that shall not be seen.
-	HideTaker, HideWatcher, HideRestorer, HideDetector, HideTimeSource, HidePurger bool
+	HideTaker, HideWatcher, HideRestorer, HideDetector, HideLister, HideTimeSource, HidePurger bool
 }
 
 // Faults injects faults into the indexes and claimers that are wrapped with it,

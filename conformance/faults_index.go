@@ -22,7 +22,10 @@ func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
 	restorer, restores := idx.(core.Restorer)
 	takes, watches, restores = takes && !faults.opt.HideTaker, watches && !faults.opt.HideWatcher, restores && !faults.opt.HideRestorer
 	t, w, r := faultyTaker{x, taker}, faultyWatcher{faults, watcher}, faultyRestorer{faults, restorer}
-	b := faultyBase{x, x}
+	if l, ok := idx.(core.Lister); ok && !faults.opt.HideLister {
+		x.lister = l
+	}
+	b := faultyBase{x, x, x}
 	switch {
 	case takes && watches && restores:
 		return struct {
@@ -73,12 +76,14 @@ func FaultyIndex(idx core.TimeIndex, faults *Faults) core.TimeIndex {
 type faultyBase struct {
 	core.TimeIndex
 	core.Detector
+	core.Lister
 }
 
 type faultyIndex struct {
 	inner    core.TimeIndex
 	f        *Faults
 	detector core.Detector // nil: it has none, or hides it
+	lister   core.Lister   // the same
 }
 
 // Generation implements core.Detector. It has no name where there is none behind.
@@ -91,6 +96,18 @@ func (x *faultyIndex) Generation(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	return name, err
+}
+
+// List implements core.Lister. It lists nothing where there is none behind.
+func (x *faultyIndex) List(ctx context.Context, after core.Entry, before time.Time, limit int) (entries []core.Entry, err error) {
+	if x.lister == nil {
+		return nil, ctx.Err()
+	}
+	err = x.f.call(ctx, func() (err error) { entries, err = x.lister.List(ctx, after, before, limit); return err })
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
 }
 
 func (x *faultyIndex) Add(ctx context.Context, entries []core.Entry) error {

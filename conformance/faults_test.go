@@ -27,7 +27,7 @@ func TestWrappersWithoutFaultsKeepTheContract(t *testing.T) {
 	t.Run("index", func(t *testing.T) {
 		conformance.TestIndex(t, conformance.Index{
 			New:      func(*testing.T) core.TimeIndex { return conformance.FaultyIndex(heapindex.New(), calm) },
-			Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
+			Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Lister: true},
 		})
 	})
 	t.Run("store", func(t *testing.T) {
@@ -80,6 +80,10 @@ func TestAFaultyIndexHasWhatItsIndexHas(t *testing.T) {
 			core.Taker
 		}{x, x},
 		struct {
+			indexOnly
+			core.Lister
+		}{indexOnly{x}, x},
+		struct {
 			core.TimeIndex
 			core.Watcher
 		}{x, x},
@@ -104,9 +108,9 @@ func TestAFaultyIndexHasWhatItsIndexHas(t *testing.T) {
 		}{indexOnly{x}, x, x},
 	} {
 		assert.Equal(t, provided(idx), provided(conformance.FaultyIndex(idx, conformance.NewFaults(conformance.FaultOptions{}))))
-		hide := conformance.NewFaults(conformance.FaultOptions{HideRestorer: true})
+		hide := conformance.NewFaults(conformance.FaultOptions{HideRestorer: true, HideLister: true})
 		want := provided(idx)
-		want.Restorer = false
+		want.Restorer, want.Lister = false, false
 		assert.Equal(t, want, provided(conformance.FaultyIndex(idx, hide)))
 	}
 }
@@ -118,6 +122,11 @@ func provided(idx core.TimeIndex) (p conformance.IndexProvides) {
 	if d, ok := idx.(core.Detector); ok {
 		name, _ := d.Generation(context.Background())
 		p.Detector = name != ""
+	}
+	if l, ok := idx.(core.Lister); ok {
+		_ = idx.Add(context.Background(), []core.Entry{dueAt("probe", 0)})
+		list, _ := l.List(context.Background(), core.Entry{}, noon.Add(time.Second), 1)
+		p.Lister = len(list) > 0
 	}
 	return p
 }

@@ -54,6 +54,7 @@ type IndexProvides struct {
 	Watcher  bool // core.Watcher
 	Restorer bool // core.Restorer
 	Detector bool // core.Detector, with a name to tell
+	Lister   bool // core.Lister, which lists what is there
 }
 
 // TestIndex runs every case for a TimeIndex as a subtest of t.
@@ -64,7 +65,7 @@ func TestIndex(t *testing.T, index Index) {
 
 func (x Index) provides() map[string]bool {
 	return map[string]bool{
-		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer, "Detector": x.Provides.Detector,
+		"Taker": x.Provides.Taker, "Watcher": x.Provides.Watcher, "Restorer": x.Provides.Restorer, "Detector": x.Provides.Detector, "Lister": x.Provides.Lister,
 		"Break": x.Break != nil, "Hold": x.Hold != nil, "Lose": x.Lose != nil, "Neighbour": x.Neighbour != nil,
 	}
 }
@@ -101,7 +102,7 @@ func testIndex(t *testing.T, index Index, s settings) {
 func indexCases() []testCase[*indexEnv] {
 	var all []testCase[*indexEnv]
 	for _, group := range [][]testCase[*indexEnv]{
-		indexBasics, indexMemory, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexLosses, indexWatches, indexContexts, indexHolds, indexBreaks, indexQueues,
+		indexBasics, indexMemory, indexBytes, indexChanges, indexBatches, indexBoundaries, indexTakes, indexRestores, indexLists, indexLosses, indexWatches, indexContexts, indexHolds, indexBreaks, indexQueues,
 	} {
 		all = append(all, group...)
 	}

@@ -19,7 +19,7 @@ var indexBasics = []testCase[*indexEnv]{
 				_, taker := idx.(core.Taker)
 				_, watcher := idx.(core.Watcher)
 				_, restorer := idx.(core.Restorer)
-				assert.Equal(e, e.provides, IndexProvides{Taker: taker, Watcher: watcher, Restorer: restorer, Detector: detects(e.ctx, idx)}, "Provides against what the handle has")
+				assert.Equal(e, e.provides, IndexProvides{Taker: taker, Watcher: watcher, Restorer: restorer, Detector: detects(e.ctx, idx), Lister: e.lists(idx)}, "Provides against what the handle has")
 			}
 		},
 	},

@@ -31,6 +31,9 @@ func (e *indexEnv) attempts() []attempt {
 			return restorer.AddMissing(ctx, []core.Entry{{ID: "new", Due: at(5)}}) // as Add did
 		}})
 	}
+	if lister, ok := e.idx.(core.Lister); ok && e.provides.Lister {
+		list = append(list, attempt{"List", func(ctx context.Context) error { _, err := lister.List(ctx, core.Entry{}, endOfTime, 10); return err }})
+	}
 	if detector, ok := e.idx.(core.Detector); ok && e.provides.Detector {
 		list = append(list, attempt{"Generation", func(ctx context.Context) error { _, err := detector.Generation(ctx); return err }})
 	}

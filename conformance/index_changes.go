@@ -106,6 +106,17 @@ var indexChanges = []testCase[*indexEnv]{
 		},
 	},
 	{
+		name: "remove/anywhere",
+		rule: "Remove with a zero Due deletes the entry wherever it stands, and no other; one that is missing is no error.",
+		run: func(e *indexEnv) {
+			e.add(core.Entry{ID: "a", Due: at(10)}, core.Entry{ID: "b", Due: at(20)}, core.Entry{ID: "c", Due: at(30)}, core.Entry{ID: "d", Due: at(40)})
+			e.remove(core.Entry{ID: "a"}, core.Entry{ID: "x"}, core.Entry{ID: "b", Due: at(21)}, core.Entry{ID: "c"})
+			e.wantAll("a and c are gone; b stands elsewhere", core.Entry{ID: "b", Due: at(20)}, core.Entry{ID: "d", Due: at(40)})
+			e.remove(core.Entry{ID: "a"}, core.Entry{ID: "d"})
+			e.wantAll("a is gone already", core.Entry{ID: "b", Due: at(20)})
+		},
+	},
+	{
 		name: "remove/repeat",
 		rule: "A repeat of a Remove leaves the same state; an id that was removed may be added again at any time.",
 		run: func(e *indexEnv) {

@@ -54,6 +54,25 @@ var indexQueues = []testCase[*indexEnv]{
 		},
 	},
 	{
+		name: "queue/lists", needs: "Neighbour Lister",
+		rule: "List lists its own queue alone, and a Remove wherever the entry stands is one in its own queue.",
+		run: func(e *indexEnv) {
+			n := e.next()
+			for _, pair := range [][2]*indexEnv{{e, n}, {n, e}} {
+				x, y := pair[0], pair[1]
+				x.add(core.Entry{ID: "a", Due: at(10)}, core.Entry{ID: "x", Due: at(30)})
+				y.add(core.Entry{ID: "a", Due: at(5)}, core.Entry{ID: "y", Due: at(20)})
+				x.wantEntries([]core.Entry{{ID: "a", Due: at(10)}, {ID: "x", Due: at(30)}}, x.list(x.idx, core.Entry{}, endOfTime, 10), "one queue")
+				y.wantEntries([]core.Entry{{ID: "y", Due: at(20)}}, y.list(y.idx, core.Entry{ID: "a", Due: at(5)}, endOfTime, 10), "the other")
+				y.remove(core.Entry{ID: "a"}, core.Entry{ID: "x"})
+				x.wantAll("after a Remove from the other queue", core.Entry{ID: "a", Due: at(10)}, core.Entry{ID: "x", Due: at(30)})
+				for _, env := range pair {
+					env.remove(env.all()...)
+				}
+			}
+		},
+	},
+	{
 		name: "queue/takes", needs: "Neighbour Taker",
 		rule: "Take takes and moves entries of its own queue, and the next due time is its own queue's, also where another queue has the same ids.",
 		run: func(e *indexEnv) {

@@ -39,8 +39,8 @@ type TimeIndex interface {
 	// alone; that is no error.
 	Move(ctx context.Context, moves []Move) error
 	// Remove deletes an entry only where its due time is entry.Due at that
-	// instant. An entry that is missing or stands elsewhere is left alone; that
-	// is no error.
+	// instant; a zero Due stands for any. An entry that is missing or stands
+	// elsewhere is left alone; that is no error.
 	Remove(ctx context.Context, entries []Entry) error
 }
 
@@ -54,7 +54,9 @@ type Taker interface {
 	// the step outside of what this call took, zero if there is none.
 	//
 	// When an error comes with some ids already taken, they are returned beside
-	// it; a lost reply may leave ids at until, which costs only time.
+	// it. A lost reply may leave ids at until, which costs time: until they come due
+	// again, or a sweep finds their rows overdue. On a [Lister] core asks at once for
+	// what stands at exactly until.
 	Take(ctx context.Context, now, until time.Time, limit int) (taken []ID, next time.Time, err error)
 }
 
@@ -69,6 +71,21 @@ type Restorer interface {
 	// its due time is earlier or later, also one that was taken and stands at
 	// until; that is no error.
 	AddMissing(ctx context.Context, entries []Entry) error
+}
+
+// Lister is an optional capability of a TimeIndex: to read entries wherever they
+// stand. Core asks for those at exactly the until of a Take whose reply was lost, and
+// now and then for those far ahead, to remove the ones whose tasks have ended: were
+// cancelled, finished elsewhere, or are rows that the user's own statement ended.
+type Lister interface {
+	// List returns, without changing anything, up to limit (at least 1) entries that
+	// stand strictly after `after` and are due before the bound, in the order of Due:
+	// by due time, then by the bytes of the id. An `after` with a due time and no id
+	// stands before all entries of that time; the zero Entry before all there are.
+	// What stands there during the whole call is found; what is added, moved or removed
+	// meanwhile may be found or not. No entries say that there are none; fewer than
+	// limit don't say that there are no more.
+	List(ctx context.Context, after Entry, before time.Time, limit int) ([]Entry, error)
 }
 
 // Watcher is an optional capability of a TimeIndex: a wake-up for sleeping

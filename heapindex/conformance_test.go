@@ -12,6 +12,6 @@ func TestConformance(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:heap")
 	conformance.TestIndex(t, conformance.Index{
 		New:      func(*testing.T) core.TimeIndex { return heapindex.New() },
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Lister: true},
 	})
 }

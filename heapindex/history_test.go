@@ -13,6 +13,6 @@ func TestRandomHistories(t *testing.T) {
 	t.Attr("dueclaim.backend", "index:heap")
 	history.TestIndex(t, conformance.Index{
 		New:      func(*testing.T) core.TimeIndex { return heapindex.New() },
-		Provides: conformance.IndexProvides{Taker: true, Restorer: true},
+		Provides: conformance.IndexProvides{Taker: true, Restorer: true, Lister: true},
 	}, history.Options{InProcess: true})
 }

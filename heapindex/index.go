@@ -37,6 +37,7 @@ var (
 	_ core.Taker     = (*Index)(nil)
 	_ core.Watcher   = (*Index)(nil)
 	_ core.Restorer  = (*Index)(nil)
+	_ core.Lister    = (*Index)(nil)
 )
 
 // Index is an in-process time index. It is safe for concurrent use and has no
@@ -162,7 +163,11 @@ func (x *Index) removeStep(entries []core.Entry) {
 	defer x.mu.Unlock()
 	x.entries.warm(entries)
 	for _, e := range entries {
-		x.entries.remove(e.ID, e.Due.UnixMilli())
+		due := e.Due.UnixMilli()
+		if e.Due.IsZero() {
+			due = wherever
+		}
+		x.entries.remove(e.ID, due)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 // never is the head's due time of an empty table, later than any real one.
 const never = math.MaxInt64
 
+// wherever stands for any due time in remove.
+const wherever = math.MinInt64
+
 // table is a set of ids, each with a due time, in two heaps: those that wait,
 // maybe millions, and those that were taken, a few hundred as a rule. What is
 // taken goes to the end of its lease, behind all that waits: in one heap it would
@@ -80,9 +83,9 @@ func (t *table) move(id core.ID, from, to int64) {
 	}
 }
 
-// remove deletes id if its due time is due.
+// remove deletes id if its due time is due, or due is wherever.
 func (t *table) remove(id core.ID, due int64) {
-	if h, at, ok := t.find(id); ok && h.items[at].due == due {
+	if h, at, ok := t.find(id); ok && (due == wherever || h.items[at].due == due) {
 		h.cut(at)
 		t.leave(id)
 	}

@@ -13,6 +13,7 @@ var (
 	_ core.Watcher      = (*failover)(nil)
 	_ core.Detector     = (*failover)(nil)
 	_ core.SetupChecker = (*failover)(nil)
+	_ core.Lister       = (*failover)(nil)
 	_ core.Taker        = takingFailover{}
 	_ core.Restorer     = restoringFailover{}
 )
@@ -48,6 +49,18 @@ func (f *failover) Generation(ctx context.Context) (string, error) {
 	}
 	f.told = own
 	return fmt.Sprintf("primary %d %s", turn, own), err
+}
+
+// List implements [core.Lister]: it lists the part that is at work, and nothing
+// where that one can't.
+func (f *failover) List(ctx context.Context, after core.Entry, before time.Time, limit int) (entries []core.Entry, err error) {
+	_, err = f.call(ctx, func(ctx context.Context, x core.TimeIndex) (err error) {
+		if l, ok := x.(core.Lister); ok {
+			entries, err = l.List(ctx, after, before, limit)
+		}
+		return err
+	})
+	return entries, err
 }
 
 // CheckSetup implements [core.SetupChecker]: both parts' warnings.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestAFailoverIsATimeIndex(t *testing.T) {
 	conformance.TestIndex(t, conformance.Index{
 		New:      func(t *testing.T) core.TimeIndex { return failover(t, heapindex.New(), heapindex.New()) },
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true, Lister: true},
 	})
 }
 

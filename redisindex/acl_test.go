@@ -18,7 +18,7 @@ import (
 var aclRules = []any{
 	"reset", "on", ">wrk-s3cret", "resetkeys", "resetchannels", "-@all",
 	"~dueclaim:{orders}:due", "~dueclaim:{orders}:junk", "~dueclaim:{orders}:life", "&dueclaim:{orders}:wake",
-	"+eval", "+evalsha", "+zadd", "+zrem", "+zscore", "+zmscore", "+zcard", "+zrangebyscore", "+zremrangebyrank",
+	"+eval", "+evalsha", "+zadd", "+zrem", "+zscore", "+zmscore", "+zcard", "+zrangebyscore", "+zrange", "+zcount", "+zremrangebyrank",
 	"+exists", "+hget", "+hset", "+info", "+publish", "+subscribe", "+unsubscribe", "+ping", "+hello",
 }
 
@@ -85,6 +85,9 @@ func TestAUserWithTheListedCommandsAndKeysRunsAnIndex(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []core.Entry{entry("b", 1000), entry("c", 1000)}, left)
 	assert.Equal(t, badMembers, got.seen, "junk was set aside")
+	left, err = idx.List(ctx, entry("b", 1000), at(2000), 10)
+	require.NoError(t, err)
+	assert.Equal(t, []core.Entry{entry("c", 1000)}, left)
 	require.NoError(t, admin.ScriptFlush(ctx).Err())
 	_, err = idx.Due(ctx, at(2000), 10)
 	require.NoError(t, err, "a script that the server lost is sent again")
@@ -148,10 +151,13 @@ func TestEachRightIsNeededAndItsLackIsSaid(t *testing.T) {
 		if _, err := idx.Generation(ctx); err != nil {
 			return err
 		}
+		if _, err := idx.List(ctx, entry("a", 20), at(30), 10); err != nil {
+			return err
+		}
 		return idx.Remove(ctx, []core.Entry{entry("a", 20), entry("b", 20), entry("c", 20)})
 	}
 	require.NoError(t, run(setUser(t, admin, url, aclRules...)))
-	for _, right := range []string{"evalsha", "zadd", "zrem", "zmscore", "zrangebyscore", "exists", "hget", "hset"} {
+	for _, right := range []string{"evalsha", "zadd", "zrem", "zmscore", "zrangebyscore", "zrange", "zcount", "exists", "hget", "hset"} {
 		err := run(setUser(t, admin, url, append(aclRules, "-"+right)...))
 		denied(t, err, "without "+right)
 	}

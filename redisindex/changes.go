@@ -84,6 +84,9 @@ func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 		args := make([]any, 2*n)
 		for i, e := range chunk {
 			args[i], args[n+i] = string(e.ID), score(e.Due)
+			if e.Due.IsZero() {
+				args[n+i] = "" // wherever it stands
+			}
 		}
 		calls = append(calls, args)
 	}

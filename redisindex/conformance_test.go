@@ -94,6 +94,6 @@ func conform(t *testing.T, open, peer func(t *testing.T, l *line.Line) redis.Uni
 			mu.Unlock()
 			require.NoError(t, h.client.Del(t.Context(), "dueclaim:{"+h.queue+"}:due").Err())
 		},
-		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true},
+		Provides: conformance.IndexProvides{Taker: true, Watcher: true, Restorer: true, Detector: true, Lister: true},
 	})
 }

@@ -57,7 +57,7 @@
 //
 // With ACLs (docs/operations.md has the whole line) the user needs the queue's three
 // keys and its channel, and the commands EVAL, EVALSHA, ZADD, ZREM, ZCARD, ZSCORE,
-// ZMSCORE, ZRANGEBYSCORE, ZREMRANGEBYRANK, EXISTS, HGET, HSET, PUBLISH, SUBSCRIBE,
+// ZMSCORE, ZRANGEBYSCORE, ZRANGE, ZCOUNT, ZREMRANGEBYRANK, EXISTS, HGET, HSET, PUBLISH, SUBSCRIBE,
 // UNSUBSCRIBE, PING, HELLO;
 // with INFO it also notices restarts and promotions at once and checks the
 // maxmemory-policy.

@@ -36,7 +36,7 @@ func histories(t *testing.T, client redis.UniversalClient) {
 	history.TestIndex(t, conformance.Index{
 		New:      func(t *testing.T) core.TimeIndex { return handle(t, rand.Text()) },
 		Peer:     func(t *testing.T, first core.TimeIndex) core.TimeIndex { return handle(t, queueOf(first)) },
-		Provides: conformance.IndexProvides{Taker: true, Restorer: true},
+		Provides: conformance.IndexProvides{Taker: true, Restorer: true, Lister: true},
 	}, history.Options{})
 }
 

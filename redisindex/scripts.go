@@ -23,6 +23,8 @@ var (
 	emptiedLua string
 	//go:embed lua/generation.lua
 	generationLua string
+	//go:embed lua/list.lua
+	listLua string
 	//go:embed lua/move.lua
 	moveLua string
 	//go:embed lua/remove.lua
@@ -46,12 +48,12 @@ const (
 
 type script struct{ src, sha string }
 
-type scripts struct{ add, addMissing, due, emptied, generation, move, remove, setAside, take script }
+type scripts struct{ add, addMissing, due, emptied, generation, list, move, remove, setAside, take script }
 
 func newScripts() scripts {
 	return scripts{
 		add: newScript(addLua), addMissing: newScript(addMissingLua), due: newScript(dueLua),
-		emptied: newScript(emptiedLua), generation: newScript(generationLua), move: newScript(moveLua), remove: newScript(removeLua),
+		emptied: newScript(emptiedLua), generation: newScript(generationLua), list: newScript(listLua), move: newScript(moveLua), remove: newScript(removeLua),
 		setAside: newScript(setAsideLua), take: newScript(takeLua),
 	}
 }

@@ -62,7 +62,7 @@ func TestEachScriptIsEmbedded(t *testing.T) {
 	s := newScripts()
 	embedded := map[string]string{
 		"add.lua": s.add.src, "addmissing.lua": s.addMissing.src, "due.lua": s.due.src, "emptied.lua": s.emptied.src,
-		"generation.lua": s.generation.src, "move.lua": s.move.src, "remove.lua": s.remove.src, "setaside.lua": s.setAside.src, "take.lua": s.take.src,
+		"generation.lua": s.generation.src, "list.lua": s.list.src, "move.lua": s.move.src, "remove.lua": s.remove.src, "setaside.lua": s.setAside.src, "take.lua": s.take.src,
 	}
 	assert.Equal(t, luaFiles(t), embedded)
 	for name, src := range embedded {

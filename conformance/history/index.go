@@ -49,6 +49,9 @@ func searchIndex(t *testing.T, index conformance.Index, seed uint64, o Options) 
 		if index.Provides.Taker {
 			actions["take"], actions["take more"] = x.take, x.take
 		}
+		if index.Provides.Lister {
+			actions["list"] = x.list
+		}
 		if index.Provides.Restorer {
 			actions["add missing"] = x.addMissing
 		}
@@ -116,10 +119,13 @@ func (x *indexRun) entries(t *rapid.T) []core.Entry {
 }
 
 // standing returns entries of which some are as the index has them.
-func (x *indexRun) standing(t *rapid.T) []core.Entry {
+func (x *indexRun) standing(t *rapid.T, removing bool) []core.Entry {
 	now, _ := x.right.Due(context.Background(), endOfTime, 100)
 	all := slices.Concat(now, now)
 	for _, id := range x.ids {
+		if removing && chance(t, "anywhere", 4) {
+			all = append(all, core.Entry{ID: id})
+		}
 		all = append(all, core.Entry{ID: id, Due: x.pools.due(t)})
 	}
 	return some(t, "entries", all, idOf)
@@ -156,7 +162,7 @@ func (r *record) mustNot(err error) {
 func (x *indexRun) move(t *rapid.T) {
 	idx, ctx, who := x.at(t)
 	moves := []core.Move{}
-	for _, entry := range x.standing(t) {
+	for _, entry := range x.standing(t, false) {
 		moves = append(moves, core.Move{ID: entry.ID, From: entry.Due, To: x.pools.due(t)})
 	}
 	change(x, ctx, who+": Move", moves, showMove, idx.Move, x.right.Move)
@@ -164,7 +170,7 @@ func (x *indexRun) move(t *rapid.T) {
 
 func (x *indexRun) remove(t *rapid.T) {
 	idx, ctx, who := x.at(t)
-	change(x, ctx, who+": Remove", x.standing(t), showEntry, idx.Remove, x.right.Remove)
+	change(x, ctx, who+": Remove", x.standing(t, true), showEntry, idx.Remove, x.right.Remove)
 }
 
 func (x *indexRun) due(t *rapid.T) {
@@ -175,6 +181,21 @@ func (x *indexRun) due(t *rapid.T) {
 	if !x.refused(ctx, err, 1) {
 		x.mustNot(err)
 		want, _ := x.right.Due(ctx, now, limit)
+		same(x.record, "entries", want, got, showEntry)
+	}
+}
+
+func (x *indexRun) list(t *rapid.T) {
+	idx, ctx, who := x.at(t)
+	after, before, limit := core.Entry{}, x.pools.due(t), rapid.IntRange(1, 7).Draw(t, "limit")
+	if chance(t, "goes on", 2) {
+		after = core.Entry{ID: rapid.SampledFrom(x.ids).Draw(t, "after"), Due: x.pools.due(t)}
+	}
+	x.step("%s: List%s(%s, before %s, %d)", who, showDone(ctx), showEntry(after), stamp(before), limit)
+	got, err := idx.(core.Lister).List(ctx, after, before, limit)
+	if !x.refused(ctx, err, 1) {
+		x.mustNot(err)
+		want, _ := x.right.List(ctx, after, before, limit)
 		same(x.record, "entries", want, got, showEntry)
 	}
 }

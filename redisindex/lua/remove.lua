@@ -1,5 +1,5 @@
 -- Removes entries that still stand where the caller thinks.
--- KEYS[1] the sorted set. ARGV two lists of the same length: ids, due times.
+-- KEYS[1] the sorted set. ARGV two lists of the same length: ids, due times; '' is any.
 -- A fractional score that someone else wrote counts as rounded up.
 -- Returns 1 when that leaves the set empty, else 0.
 local n = #ARGV / 2
@@ -7,7 +7,7 @@ local scores = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 1, n))
 local gone = {}
 for i = 1, n do
   local at = scores[i] and tonumber(scores[i])
-  if at and math.ceil(at) == tonumber(ARGV[n + i]) then
+  if at and (ARGV[n + i] == '' or math.ceil(at) == tonumber(ARGV[n + i])) then
     gone[#gone + 1] = ARGV[i]
   end
 end
