@@ -20,7 +20,7 @@ func (e *engine) dispatch(ctx context.Context) {
 		case err != nil:
 			await(ctx, e.head, down.failed()) // the sweep may have found something
 			continue
-		case len(b.ids) == n, b.direct():
+		case len(b.ids) == n, b.direct(), len(e.found.ids) > 0:
 			continue // there may be more
 		}
 		down.ok()
@@ -35,14 +35,22 @@ func (e *engine) dispatch(ctx context.Context) {
 }
 
 // nextBatch returns up to n ids to be claimed, for which n slots are reserved:
-// what the sweep left, else what the index has.
+// what the sweep left, else what failed takes had taken, else what the index has.
 func (e *engine) nextBatch(n int) (b takenBatch, next time.Time, err error) {
 	if ids := e.takeOverdue(n); len(ids) > 0 {
 		b = e.newBatch()
 		b.ids = ids
+	} else if len(e.found.ids) > 0 {
+		b = e.takeFound(n)
+		next = e.clock.now() // the index may have more by now
 	} else {
 		b, next, err = e.take(n)
 		e.noteTake(len(b.ids) == n, err, next)
+		if err != nil {
+			e.noteLost(b, n)
+		} else {
+			e.findLost()
+		}
 	}
 	e.free(n - len(b.ids))
 	return b, next, err
@@ -124,6 +132,9 @@ func (e *engine) newBatch() takenBatch {
 func (e *engine) take(n int) (b takenBatch, next time.Time, err error) {
 	b = e.newBatch()
 	b.standing = leaseEndInIndex(b.lease.Until)
+	if e.undated {
+		b.standing = e.ownMilli(b.standing)
+	}
 	err = e.index.once(e.base, func(ctx context.Context) (err error) {
 		if taker, ok := e.idx.(Taker); ok {
 			b.ids, next, err = taker.Take(ctx, b.lease.DueBy, b.standing, n)

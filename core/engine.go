@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -79,6 +80,10 @@ type engine struct {
 	whole wholeSweeps          // nearSweep's own
 	seen  map[ID]time.Duration // nearSweep's own: overdue rows, and since when on the monotonic clock
 
+	lostTakes []lostTake    // dispatch's own
+	found     takenBatch    // dispatch's own: what they had taken, to be claimed
+	milli     time.Duration // see ownMilli
+
 	settles settleQueue
 	jobs    sync.WaitGroup // handlers
 	claimWG sync.WaitGroup // claims in flight
@@ -110,6 +115,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
 		rests: make(map[ID]time.Time), alarm: newAlarm(),
+		milli: time.Duration(mathrand.IntN(1000)) * time.Millisecond,
 	}
 	e.settles.init()
 	e.call = repeater{

@@ -117,14 +117,14 @@ func (e *engine) restore(entries []Entry) {
 	e.putInIndex(entries)
 }
 
-// rest remembers until when a row that looks overdue is to be left alone, where
-// that is longer than sweeps would leave it anyhow. The caller holds the lock.
+// rest remembers until when a row that looks overdue is to be left alone. The caller
+// holds the lock.
 func (e *engine) rest(id ID, until time.Time) {
 	if !e.undated {
 		return
 	}
 	now := e.clock.now()
-	if !until.After(now.Add(e.opt.Lease)) {
+	if !until.After(now) {
 		delete(e.rests, id)
 		return
 	}
