@@ -40,9 +40,6 @@ func (t Table) Promises() Findings {
 		weaker("no-lease", "nothing marks a row as taken: an index that all workers share keeps them apart (with a heap a process, each starts every row), and a handler may be started more than once", "give the table a state for processing")
 		weaker("retry-undated", "a retry is not in the row; sweeps add overdue rows to the index a lease later and never claim", "give the table a state for processing")
 	}
-	if t.Due.Column.Name == "" && t.Due.Base.Name == "" {
-		weaker("no-due", "no column says when a row is due: to the store every pending row is; core.Producer.Track says when", "map Due")
-	}
 	if mode != Transition && t.Attempts == "" {
 		weaker("attempts", "no column counts attempts: each process counts failures in its memory", "map Attempts")
 	}

@@ -10,7 +10,7 @@ import (
 // own statements, which stay master of them.
 //
 // Which columns are there decides the mode, and with it what is promised; see
-// [Mode]. The fields Name, ID and State are always needed.
+// [Mode]. The fields Name, ID, State and Due are always needed.
 type Table struct {
 	// Name is "orders" or "shop.orders" (schema or, on MySQL, database).
 	Name string
@@ -18,8 +18,8 @@ type Table struct {
 	ID IDColumn
 	// State is the column of the row's state.
 	State StateColumn
-	// Due says when a pending row is due. The zero DueTime: from the start, so that
-	// the index alone says when.
+	// Due says when a pending row is due; it is always needed. Nothing else would keep a
+	// sweep from a row before its time, when the index is lost.
 	Due DueTime
 	// Where are fixed conditions that every row of the queue meets. To all
 	// statements a row that doesn't is not there.
@@ -99,10 +99,13 @@ type DueTime struct {
 	After time.Duration
 }
 
-// Condition is a fixed condition: the column equals the value.
+// Condition is a fixed condition: the column equals the value, or it is Null.
 type Condition struct {
 	Column string
 	Equals Value
+	// IsNull, instead of Equals: the column is Null. It is what keeps rows out that are
+	// deleted by a time in deleted_at.
+	IsNull bool
 }
 
 // Mode says what a Table can promise. It follows from the columns that are
@@ -153,11 +156,16 @@ func (t Table) Dated() bool {
 	return t.Mode() == Full || t.Mode() == StatusUpdated && t.Due.Written()
 }
 
+// NoAhead tells whether a row's back-off may stand where a grant can't tell it any more:
+// in the column Lease, which the claim overwrites, or in the index alone. Then nothing is
+// claimed before its time; see core.NoAhead.
+func (t Table) NoAhead() bool { return t.Mode() == Transition || !t.Due.Written() }
+
 // base tells whether the due time is computed from a column that is only read.
 func (d DueTime) base() bool { return d.Base.Name != "" }
 
-// Source returns the column that due times are read from (its Name is empty
-// where there is none) and what is to be added to it.
+// Source returns the column that due times are read from, and what is to be added to
+// it.
 func (d DueTime) Source() (TimeColumn, time.Duration) {
 	if d.base() {
 		return d.Base, d.After

@@ -32,8 +32,8 @@ func (t Table) Check() error {
 	for i, c := range t.Where {
 		role := fmt.Sprintf("Where[%d]", i)
 		errs = append(errs, checkColumn(role, c.Column), c.Equals.check(role+".Equals"))
-		if c.Equals.IsZero() {
-			errs = append(errs, fmt.Errorf("%w: %s.Equals is missing", core.ErrInvalid, role))
+		if c.Equals.IsZero() != c.IsNull {
+			errs = append(errs, fmt.Errorf("%w: %s has Equals %s and IsNull %t; want one of them: the value that the column has, or that it is Null", core.ErrInvalid, role, c.Equals, c.IsNull))
 		}
 	}
 	if t.FixedKind != "" {
@@ -76,6 +76,8 @@ func (t Table) checkDue() error {
 	d := t.Due
 	errs := []error{d.Column.check("Due.Column"), d.Base.check("Due.Base")}
 	switch {
+	case d.Column == (TimeColumn{}) && d.Base == (TimeColumn{}) && d.After == 0:
+		errs = append(errs, fmt.Errorf("%w: Due is missing: map Due.Column, a column with the due time, or Due.Base and Due.After, such as created_at and 30 minutes; where rows are due from the start, Due.Base is the time of their creation and Due.After 0", core.ErrInvalid))
 	case d.Column.Name != "" && d.Base.Name != "":
 		errs = append(errs, fmt.Errorf("%w: Due.Column and Due.Base are both set; want the one that a retry may write (Column), or the one that is only read (Base)", core.ErrInvalid))
 	case d.After != 0 && d.Base.Name == "":

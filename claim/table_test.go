@@ -93,14 +93,18 @@ func TestWhatIsWrongWithATableIsSaid(t *testing.T) {
 		"attempts of a step":       {step, func(t *claim.Table) { t.Attempts = "n" }, "Attempts is set"},
 		"crashes alone":            {full, func(t *claim.Table) { t.Crashes = "n" }, "Crashes is set: it needs Attempts"},
 		"a column in two parts":    {full, func(t *claim.Table) { t.Holder = "TOKEN" }, "column TOKEN plays two parts, Token and Holder"},
-		"a condition on the state": {full, func(t *claim.Table) { t.Where = []claim.Condition{{"status", claim.Text("x")}} }, "column status plays two parts"},
-		"a condition on nothing":   {full, func(t *claim.Table) { t.Where = []claim.Condition{{"shop", claim.Value{}}} }, "Where[0].Equals is missing"},
-		"two kinds":                {full, func(t *claim.Table) { t.Kind, t.FixedKind = "kind", "k" }, "Kind and FixedKind are both set"},
-		"a fixed kind":             {full, func(t *claim.Table) { t.FixedKind = strings.Repeat("k", 101) }, "kind has 101 bytes"},
-		"digits":                   {full, func(t *claim.Table) { t.Updated.Digits = 7 }, "Digits is 7"},
-		"digits of an integer":     {full, func(t *claim.Table) { t.Lease.Digits = 3 }, "Digits is 3"},
-		"a wall clock's zone":      {recipe, func(t *claim.Table) { t.Due.Base.Zone = nil }, "column created_at (Due.Base): Zone is missing: a DateTime is what a wall clock shows, and only your statements say whose. Write Zone: time.UTC if they write UTC"},
-		"another's":                {recipe, func(t *claim.Table) { t.Updated.Zone = nil }, "column updated_at (Updated): Zone is missing"},
+		"a condition on the state": {full, func(t *claim.Table) { t.Where = []claim.Condition{{Column: "status", Equals: claim.Text("x")}} }, "column status plays two parts"},
+		"a condition on nothing":   {full, func(t *claim.Table) { t.Where = []claim.Condition{{Column: "shop"}} }, "Where[0] has Equals no value and IsNull false; want one of them"},
+		"a condition twice": {full, func(t *claim.Table) {
+			t.Where = []claim.Condition{{Column: "shop", Equals: claim.Int(1), IsNull: true}}
+		}, "Where[0] has Equals 1 and IsNull true; want one of them"},
+		"no due time":          {full, func(t *claim.Table) { t.Due = claim.DueTime{} }, "Due is missing: map Due.Column"},
+		"two kinds":            {full, func(t *claim.Table) { t.Kind, t.FixedKind = "kind", "k" }, "Kind and FixedKind are both set"},
+		"a fixed kind":         {full, func(t *claim.Table) { t.FixedKind = strings.Repeat("k", 101) }, "kind has 101 bytes"},
+		"digits":               {full, func(t *claim.Table) { t.Updated.Digits = 7 }, "Digits is 7"},
+		"digits of an integer": {full, func(t *claim.Table) { t.Lease.Digits = 3 }, "Digits is 3"},
+		"a wall clock's zone":  {recipe, func(t *claim.Table) { t.Due.Base.Zone = nil }, "column created_at (Due.Base): Zone is missing: a DateTime is what a wall clock shows, and only your statements say whose. Write Zone: time.UTC if they write UTC"},
+		"another's":            {recipe, func(t *claim.Table) { t.Updated.Zone = nil }, "column updated_at (Updated): Zone is missing"},
 		"a zone of an instant": {full, func(t *claim.Table) {
 			t.Lease = claim.TimeColumn{Name: "lease_until", Kind: claim.Timestamp, Zone: time.UTC}
 		}, "Zone is for DateTime only"},

@@ -99,8 +99,13 @@ func (j *Job) Deadline() time.Time {
 }
 
 // Now returns the store's time, as far as this process knows it: the time to
-// pass to a store's SettleTx.
-func (j *Job) Now() time.Time { return FloorMilli(j.clock.now()) }
+// pass to a store's SettleTx. Of a Job that no scheduler made it is the process's.
+func (j *Job) Now() time.Time {
+	if j.clock == nil {
+		return FloorMilli(time.Now())
+	}
+	return FloorMilli(j.clock.now())
+}
 
 // Done returns the settlement that completes the task, for a store's SettleTx.
 func (j *Job) Done() Settlement { return Settlement{Grant: j.Grant, Outcome: Done} }

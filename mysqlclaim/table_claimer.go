@@ -14,6 +14,7 @@ var (
 	_ core.Claimer    = (*Table)(nil)
 	_ core.TimeSource = (*Table)(nil)
 	_ core.Undated    = (*Table)(nil)
+	_ core.NoAhead    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
 	_ core.FixedLease = (*Table)(nil)
 )
@@ -58,6 +59,10 @@ func (t *Table) Now(ctx context.Context) (time.Time, error) {
 // Undated implements core.Undated: it tells whether the index alone holds
 // back-offs.
 func (t *Table) Undated() bool { return t.engine.Undated() }
+
+// NoAhead implements core.NoAhead: it tells whether a row's back-off may stand where a
+// grant can't tell it.
+func (t *Table) NoAhead() bool { return t.engine.NoAhead() }
 
 // CheckID implements core.IDChecker: it tells whether an id is one of the id
 // column's kind, in its canonical form.
@@ -113,8 +118,7 @@ func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx
 		return t.fail(op, err)
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	// The grant's token is the moment by which the claim asked for rows.
-	made, err := t.engine.Step(ctx, inTx{t, tx}, job.Task.ID, time.UnixMilli(job.Grant.Token))
+	made, err := t.engine.Step(ctx, inTx{t, tx}, job.Task.ID, job.Now())
 	if err != nil {
 		return t.failTx(op, err)
 	}

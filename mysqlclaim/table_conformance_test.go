@@ -46,6 +46,7 @@ const shopTable = `CREATE TABLE %s (
 	crashes INT,
 	last_error TEXT CHARACTER SET utf8mb4,
 	updated_at $time NULL,
+	deleted_at VARCHAR(20) NULL,
 	KEY sweep (shop, status, $due)
 )`
 

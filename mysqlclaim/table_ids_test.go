@@ -14,13 +14,14 @@ import (
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// smallDef is a table in mode Full without a due time.
+// smallDef is a table in mode Full whose due time is only read.
 func smallDef(name string, kind claim.IDKind) claim.Table {
 	return claim.Table{
 		Name: name, ID: claim.IDColumn{Name: "id", Kind: kind},
 		State: claim.StateColumn{
 			Name: "state", Pending: claim.Text("new"), Processing: claim.Text("at work"), Done: claim.Text("é done"),
 		},
+		Due:   claim.DueTime{Base: claim.TimeColumn{Name: "born"}},
 		Token: "token", Holder: "holder", Lease: claim.TimeColumn{Name: "lease"}, LastError: "failure",
 	}
 }
@@ -31,8 +32,9 @@ const smallTable = `CREATE TABLE %s (
 	token BIGINT NOT NULL DEFAULT 0,
 	holder VARCHAR(64) CHARACTER SET latin1 NOT NULL DEFAULT '',
 	lease BIGINT NULL,
+	born BIGINT NOT NULL DEFAULT 0,
 	failure TEXT CHARACTER SET latin1,
-	KEY sweep (state, id)
+	KEY sweep (state, born, id)
 )`
 
 func (f fixture) small(t *testing.T, name, idType string, kind claim.IDKind, ids ...string) *Table {

@@ -65,6 +65,8 @@ func (s *statement) expr(e sqltable.Expr) {
 			s.chars(s.column, string(p), false)
 		case sqltable.Int:
 			s.int(int64(p))
+		case sqltable.Clock:
+			s.sql(clockHere)
 		case sqltable.Time:
 			s.time(p.Column, p.N)
 		case sqltable.ID:
@@ -78,6 +80,10 @@ func (s *statement) expr(e sqltable.Expr) {
 		}
 	}
 }
+
+// clockHere is the server's clock where a row is read or changed, in microseconds since
+// 1970: that of the statement's start, and what has passed since.
+const clockHere = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)))"
 
 func (s *statement) col(name string) {
 	s.column = name

@@ -83,7 +83,7 @@ func TestTimestampsAreInstants(t *testing.T) {
 		f := newFixture(t, b)
 		f.exec(t, "CREATE TABLE stamps (id INT PRIMARY KEY, state VARCHAR(9) NOT NULL DEFAULT 'new', due TIMESTAMP(3) NULL, token BIGINT, holder VARCHAR(64), lease TIMESTAMP(6) NULL, KEY (state, due))")
 		def := smallDef("stamps", claim.IntegerID)
-		def.LastError, def.Due.Column = "", claim.TimeColumn{Name: "due", Kind: claim.Timestamp, Digits: 3}
+		def.LastError, def.Due = "", claim.DueTime{Column: claim.TimeColumn{Name: "due", Kind: claim.Timestamp, Digits: 3}}
 		def.Lease = claim.TimeColumn{Name: "lease", Kind: claim.Timestamp, Digits: 6}
 		def.State.Done = claim.Text("done")
 		for i, options := range []string{"", "time_zone=%27-09%3A30%27&parseTime=true&loc=Asia%2FShanghai", "time_zone=%27%2B13%3A00%27"} {

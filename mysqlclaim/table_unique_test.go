@@ -16,12 +16,13 @@ import (
 func TestAnIDThatIsNotUniqueByItselfIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		f := newFixture(t, b)
-		f.exec(t, "CREATE TABLE orders (shop INT NOT NULL, id VARCHAR(50) NOT NULL, status VARCHAR(20) NOT NULL, updated_at DATETIME, PRIMARY KEY (shop, id))")
+		f.exec(t, "CREATE TABLE orders (shop INT NOT NULL, id VARCHAR(50) NOT NULL, status VARCHAR(20) NOT NULL, created_at BIGINT NOT NULL DEFAULT 0, updated_at DATETIME, PRIMARY KEY (shop, id))")
 		f.exec(t, "INSERT INTO orders (shop, id, status) VALUES (1, 'a', 'new'), (2, 'a', 'paid')")
 		table := newTable(t, f.db, claim.Table{
 			Name: "orders", ID: claim.IDColumn{Name: "id"},
 			State:   claim.StateColumn{Name: "status", Pending: claim.Text("new"), Processing: claim.Text("at work"), Done: claim.Text("cancelled")},
 			Where:   []claim.Condition{{Column: "shop", Equals: claim.Int(1)}},
+			Due:     claim.DueTime{Base: claim.TimeColumn{Name: "created_at"}},
 			Updated: claim.TimeColumn{Name: "updated_at", Kind: claim.DateTime, Zone: time.UTC}, LeaseFor: 30 * time.Second,
 		})
 		_, err := table.Claim(t.Context(), []core.ID{"a"}, leaseOf("h", base))

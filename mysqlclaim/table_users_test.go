@@ -34,6 +34,7 @@ const plainTable = `CREATE TABLE %s (
 	crashes INT UNSIGNED,
 	last_error TEXT,
 	updated_at $time NULL,
+	deleted_at VARCHAR(20) NULL,
 	KEY sweep (shop, status, $due, order_id)
 )`
 
@@ -122,9 +123,9 @@ func TestTheUsersStatementsStayMasterOfTheRows(t *testing.T) {
 // Columns of six digits keep microseconds, core's times milliseconds.
 func TestFencesOfFinerColumns(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
-		for _, kind := range []claim.TimeKind{claim.DateTime, claim.Timestamp} {
-			t.Run(kind.String(), func(t *testing.T) {
-				config := tabletest.Finer(claim.TimeColumn{Kind: kind}, 6)
+		for _, times := range []claim.TimeColumn{{Kind: claim.DateTime, Zone: time.UTC}, {Kind: claim.Timestamp}} {
+			t.Run(times.Kind.String(), func(t *testing.T) {
+				config := tabletest.Finer(times, 6)
 				t.Attr("dueclaim.backend", config.Backend(b.name))
 				x := newShops(t, b, config, "time_zone=%27%2B05%3A30%27")
 				tabletest.TestFences(t, config, func(t *testing.T, first *tabletest.Handle, shop string) tabletest.Handle {

@@ -99,7 +99,11 @@ func (v *verifier) misfit(col claim.Column, f column) string {
 	case col.Role == "State":
 		ok, want = fitsValue(v.t.def.State.Pending, f)
 	case strings.HasPrefix(col.Role, "Where"):
-		ok, want = fitsValue(v.where(col.Role).Equals, f)
+		where := v.where(col.Role)
+		ok = where.IsNull
+		if !ok {
+			ok, want = fitsValue(where.Equals, f)
+		}
 	case col.Role == "Token":
 		ok, want = f.data == "bigint", "BIGINT"
 	case col.Role == "Attempts" || col.Role == "Crashes":
@@ -259,7 +263,9 @@ func (v *verifier) states() []claim.Value {
 func (v *verifier) state() {
 	v.values(v.t.def.State.Name, v.states())
 	for _, c := range v.t.def.Where {
-		v.values(c.Column, []claim.Value{c.Equals})
+		if !c.IsNull {
+			v.values(c.Column, []claim.Value{c.Equals})
+		}
 	}
 }
 

@@ -46,13 +46,11 @@ func (x index) sweeps(c *catalog, def claim.Table) bool {
 	if states == 0 {
 		return false
 	}
-	if due, _ := def.Due.Source(); due.Name != "" {
-		if len(parts) == 0 || !strings.EqualFold(parts[0].column, due.Name) || parts[0].prefix {
-			return false
-		}
-		parts = parts[1:]
+	due, _ := def.Due.Source()
+	if len(parts) == 0 || !strings.EqualFold(parts[0].column, due.Name) || parts[0].prefix {
+		return false
 	}
-	if len(parts) > 0 {
+	if parts = parts[1:]; len(parts) > 0 {
 		return strings.EqualFold(parts[0].column, def.ID.Name)
 	}
 	// Every index of InnoDB ends with the primary key.
@@ -76,9 +74,8 @@ func (t *Table) createDueIndex(c *catalog) string {
 		add(w.Column)
 	}
 	add(t.def.State.Name)
-	if due, _ := t.def.Due.Source(); due.Name != "" {
-		add(due.Name)
-	}
+	due, _ := t.def.Due.Source()
+	add(due.Name)
 	add(t.def.ID.Name)
 	return "CREATE INDEX " + quoteName(c.free(dueIndex)) + " ON " + t.quoted + " (" + strings.Join(parts, ", ") + ")"
 }
@@ -114,10 +111,8 @@ func (v *verifier) indexes() {
 
 // sweepable tells whether the columns of the sweep's index are there at all.
 func (v *verifier) sweepable() bool {
-	names := []string{v.t.def.ID.Name, v.t.def.State.Name}
-	if due, _ := v.t.def.Due.Source(); due.Name != "" {
-		names = append(names, due.Name)
-	}
+	due, _ := v.t.def.Due.Source()
+	names := []string{v.t.def.ID.Name, v.t.def.State.Name, due.Name}
 	for _, w := range v.t.def.Where {
 		names = append(names, w.Column)
 	}

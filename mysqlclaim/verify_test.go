@@ -187,9 +187,9 @@ func TestVerifyFindsNothingWrongInAGoodTable(t *testing.T) {
 		step.State.Processing, step.LeaseFor, step.Attempts, step.Crashes, step.LastError = claim.Value{}, 0, "", "", ""
 		assert.Empty(t, serious(verify(t, f.db, step)), "Transition")
 
-		f.exec(t, `CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, paid BOOLEAN NOT NULL, u BINARY(16) NOT NULL UNIQUE, KEY (paid))`)
+		f.exec(t, `CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, paid BOOLEAN NOT NULL, u BINARY(16) NOT NULL UNIQUE, due BIGINT NOT NULL, KEY (paid, due))`)
 		numbers := claim.Table{Name: "numbers", ID: claim.IDColumn{Name: "id", Kind: claim.IntegerID},
-			State: claim.StateColumn{Name: "paid", Pending: claim.Bool(false), Done: claim.Bool(true)}}
+			State: claim.StateColumn{Name: "paid", Pending: claim.Bool(false), Done: claim.Bool(true)}, Due: claim.DueTime{Base: claim.TimeColumn{Name: "due"}}}
 		assert.Empty(t, serious(verify(t, f.db, numbers)))
 		numbers.ID = claim.IDColumn{Name: "u", Kind: claim.BinaryUUIDID}
 		assert.Equal(t, []string{"due-index-missing "}, serious(verify(t, f.db, numbers)), "an index without the id doesn't end with it")

@@ -184,11 +184,12 @@ func TestAUsersTableNeedsSelectAndUpdateOfWhatIsWritten(t *testing.T) {
 		for _, c := range tabletest.WrittenColumns() {
 			name := "grants_" + c.Name
 			t.Run(name, func(t *testing.T) {
-				owner.exec(t, "CREATE TABLE "+name+" (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'new', token bigint NOT NULL DEFAULT 0, holder text NOT NULL DEFAULT '', lease bigint DEFAULT 0, failure text)")
+				owner.exec(t, "CREATE TABLE "+name+" (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'new', token bigint NOT NULL DEFAULT 0, holder text NOT NULL DEFAULT '', lease bigint DEFAULT 0, born bigint NOT NULL DEFAULT 0, failure text)")
 				owner.exec(t, "INSERT INTO "+name+" (id) VALUES (1), (2), (3)")
 				def := claim.Table{
 					Name: name, ID: claim.IDColumn{Name: "id", Kind: claim.IntegerID},
 					State: claim.StateColumn{Name: "state", Pending: claim.Text("new"), Processing: claim.Text("at work"), Done: claim.Text("done")},
+					Due:   claim.DueTime{Base: claim.TimeColumn{Name: "born"}},
 					Token: "token", Holder: "holder", Lease: claim.TimeColumn{Name: "lease"}, LastError: "failure",
 				}
 				c.Change(&def)

@@ -11,6 +11,7 @@ var (
 	_ core.Claimer    = (*Table)(nil)
 	_ core.TimeSource = (*Table)(nil)
 	_ core.Undated    = (*Table)(nil)
+	_ core.NoAhead    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
 	_ core.FixedLease = (*Table)(nil)
 )
@@ -50,6 +51,10 @@ func (t *Table) Now(ctx context.Context) (time.Time, error) {
 // Undated implements core.Undated: it tells whether the index alone holds
 // back-offs.
 func (t *Table) Undated() bool { return t.engine.Undated() }
+
+// NoAhead implements core.NoAhead: it tells whether a row's back-off may stand where a
+// grant can't tell it.
+func (t *Table) NoAhead() bool { return t.engine.NoAhead() }
 
 // CheckID implements core.IDChecker.
 func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }

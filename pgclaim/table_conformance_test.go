@@ -54,7 +54,7 @@ func (x *shops) fresh(t *testing.T) *Table {
 	}[x.config.Time().Kind]).Replace
 	x.first.exec(t, fill(`CREATE TABLE {t} (
 		order_id {id} PRIMARY KEY, shop text NOT NULL, status {state} NOT NULL, created_at {time}, due_at {time}, kind text, payload bytea,
-		token bigint, holder text, lease_until {time}, attempts integer, crashes smallint, last_error text, updated_at {time}) WITH (fillfactor = 70)`))
+		token bigint, holder text, lease_until {time}, attempts integer, crashes smallint, last_error text, updated_at {time}, deleted_at text) WITH (fillfactor = 70)`))
 	x.first.exec(t, fill(`CREATE INDEX ON {t} (shop, status, {due}, order_id)`))
 	return x.first.onTable(t, def)
 }

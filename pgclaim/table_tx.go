@@ -72,8 +72,7 @@ func (t *Table) transition(ctx context.Context, job *core.Job, f func(runner) er
 	}
 	var own error
 	err := t.inTx(ctx, func(ctx context.Context, r runner) error {
-		// In mode Transition the token is the claim's time: what was due then is due.
-		made, err := t.engine.Step(ctx, tableConn{t, r, true}, job.Task.ID, time.UnixMilli(job.Grant.Token))
+		made, err := t.engine.Step(ctx, tableConn{t, r, true}, job.Task.ID, job.Now())
 		if err != nil || !made {
 			return err
 		}

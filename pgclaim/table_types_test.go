@@ -170,6 +170,10 @@ func testTyped(t *testing.T, table *Table, x typed) {
 	if table.def.Mode() == claim.Transition {
 		require.ErrorIs(t, table.Settle(ctx, at(1), []core.Settlement{{Grant: first.Grant, Outcome: core.Done}}), core.ErrUnfinished)
 		job := &core.Job{Task: first.Task, Grant: first.Grant}
+		r, err := table.runner(ctx)
+		require.NoError(t, err)
+		due := fmt.Sprintf("UPDATE %s SET due = 0 WHERE id = '%s'", table.name, first.ID) // by the clock of the job, too
+		require.NoError(t, r.run(ctx, due, nil, func(scanner) error { return nil }))
 		require.NoError(t, table.step(ctx, job, func(func(string) error) error { return nil }))
 		require.NoError(t, table.Settle(ctx, at(1), []core.Settlement{{Grant: first.Grant, Outcome: core.Done}}))
 		return

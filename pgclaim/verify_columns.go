@@ -99,7 +99,7 @@ func (v *verifier) typed(p claim.Column, c attribute) {
 		v.values(p, c, s.Pending, s.Processing, s.Done, s.Dead)
 	case "Where":
 		for i, w := range v.def.Where {
-			if p.Role == fmt.Sprintf("Where[%d]", i) {
+			if p.Role == fmt.Sprintf("Where[%d]", i) && !w.IsNull {
 				v.values(p, c, w.Equals)
 			}
 		}

@@ -26,20 +26,24 @@ func (v *verifier) dueIndex() {
 	if len(missing) == 0 {
 		return
 	}
-	var columns []string
+	var columns, only []string
 	for _, w := range v.def.Where {
-		columns = append(columns, quote(w.Column))
+		if w.IsNull { // which an order can't begin with
+			only = append(only, quote(w.Column)+" IS NULL")
+		} else {
+			columns = append(columns, quote(w.Column))
+		}
 	}
-	where := ""
 	if len(missing) == len(halves) {
 		columns = append(columns, quote(v.def.State.Name))
 	} else { // beside a partial index on the other half, its like
-		where = fmt.Sprintf(" WHERE %s = %s", quote(v.def.State.Name), literal(missing[0]))
+		only = append(only, fmt.Sprintf("%s = %s", quote(v.def.State.Name), literal(missing[0])))
 	}
-	if due.Name != "" {
-		columns = append(columns, quote(due.Name))
+	where := ""
+	if len(only) > 0 {
+		where = " WHERE " + strings.Join(only, " AND ")
 	}
-	columns = append(columns, quote(v.def.ID.Name))
+	columns = append(columns, quote(due.Name), quote(v.def.ID.Name))
 	texts := make([]string, len(missing))
 	for i, half := range missing {
 		texts[i] = half.String()
@@ -55,17 +59,29 @@ func (v *verifier) serves(i index, half claim.Value) bool {
 		return false
 	}
 	equal := map[string]claim.Value{v.def.State.Name: half}
+	needed := map[string]bool{}
 	for _, w := range v.def.Where {
-		equal[w.Column] = w.Equals
+		if w.IsNull { // in the predicate: an index on it has no order behind it
+			needed[w.Column] = true
+		} else {
+			equal[w.Column] = w.Equals
+		}
 	}
 	due, _ := v.def.Due.Source()
 	notNull := []string{due.Name, v.def.ID.Name}
-	needed := map[string]bool{}
 	for name := range equal {
 		needed[name] = true
 		notNull = append(notNull, name)
 	}
 	for _, term := range terms(i.Predicate) {
+		if m := termNull.FindStringSubmatch(term); m != nil {
+			name := strings.Trim(m[1], `"`)
+			if !slices.Contains(v.def.Where, claim.Condition{Column: name, IsNull: true}) {
+				return false
+			}
+			delete(needed, name)
+			continue
+		}
 		name, values, ok := readTerm(term)
 		switch {
 		case !ok:
@@ -80,17 +96,13 @@ func (v *verifier) serves(i index, half claim.Value) bool {
 			delete(needed, name)
 		}
 	}
-	next := due.Name
-	if next == "" {
-		next = v.def.ID.Name
-	}
 	for _, num := range i.Keys {
 		at := slices.IndexFunc(v.rel.Columns, func(c attribute) bool { return c.Num == num })
 		if at < 0 {
 			return false // an expression
 		}
 		name := v.rel.Columns[at].Name
-		if name == next && len(needed) == 0 {
+		if name == due.Name && len(needed) == 0 {
 			return true
 		}
 		if equal[name].IsZero() {
@@ -156,6 +168,7 @@ func unwrap(text string) string {
 }
 
 var (
+	termNull    = regexp.MustCompile(`^("[^"]+"|[\w$]+) IS NULL$`)
 	termNotNull = regexp.MustCompile(`^("[^"]+"|[\w$]+) IS NOT NULL$`)
 	termTruth   = regexp.MustCompile(`^(NOT )?("[^"]+"|[\w$]+)(?: = (true|false))?$`)
 	termEqual   = regexp.MustCompile(`^\(?("[^"]+"|[\w$]+)\)?(?:::[\w ]+)? = (ANY \(+ARRAY\[)?`)

@@ -45,6 +45,10 @@ func (t *Table) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 // back-offs.
 func (t *Table) Undated() bool { return t.engine.Undated() }
 
+// NoAhead implements core.NoAhead: it tells whether a row's back-off may stand where a
+// grant can't tell it.
+func (t *Table) NoAhead() bool { return t.engine.NoAhead() }
+
 // CheckID implements [core.IDChecker].
 func (t *Table) CheckID(id core.ID) error { return t.engine.CheckID(id) }
 
@@ -79,8 +83,7 @@ func (t *Table) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlem
 // returned as it is, for the handler to return.
 //
 // The file has one writer, and the transaction is open for as long as f runs: it
-// should only write. A row that
-// was due when its job was claimed is due.
+// should only write.
 func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx) error) error {
 	if err := t.engine.CheckTransition(job); err != nil {
 		return t.wrap("transition", err)
@@ -90,10 +93,9 @@ func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx
 		return t.wrap("transition", err)
 	}
 	defer func() { _ = tx.Rollback() }() // after a Commit it does nothing
-	// In mode Transition the token is the claim's time.
 	q := newOnSQL(tx)
 	defer q.close()
-	made, err := t.engine.Step(ctx, inTx{t, q}, job.Task.ID, time.UnixMilli(job.Grant.Token))
+	made, err := t.engine.Step(ctx, inTx{t, q}, job.Task.ID, job.Now())
 	if err != nil {
 		return t.wrap("transition", err)
 	}
@@ -112,6 +114,7 @@ func (t *Table) Transition(ctx context.Context, job *core.Job, f func(tx *sql.Tx
 var (
 	_ core.Claimer    = (*Table)(nil)
 	_ core.Undated    = (*Table)(nil)
+	_ core.NoAhead    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
 	_ core.FixedLease = (*Table)(nil)
 )

@@ -54,7 +54,7 @@ func (t *Table) changeItems(c sqltable.Change) (*statement, []sqltable.Out) {
 // textDue tells whether due times are text.
 func (t *Table) textDue() bool {
 	due, _ := t.def.Due.Source()
-	return due.Name != "" && !due.Integer()
+	return !due.Integer()
 }
 
 // dated writes the condition that a due time which is text is one that readClock
@@ -135,6 +135,8 @@ func (s *statement) expr(e sqltable.Expr) *statement {
 			s.arg(string(p))
 		case sqltable.Int:
 			s.arg(int64(p))
+		case sqltable.Clock:
+			s.argOf(func(*sqltable.Item) any { return clockHere() }) // when the statement runs
 		case sqltable.Time:
 			s.arg(moment(p.Column, p.N))
 		case sqltable.ID:

@@ -43,7 +43,7 @@ func shopSQL(c tabletest.Config, name string) string {
 		CREATE TABLE $table (
 			order_id VARCHAR(255) PRIMARY KEY NOT NULL, shop TEXT NOT NULL, status TEXT NOT NULL,
 			created_at $time, due_at $time, kind TEXT, payload BLOB,
-			token INTEGER, holder TEXT, lease_until $time, attempts INTEGER, crashes INTEGER, last_error TEXT, updated_at $time);
+			token INTEGER, holder TEXT, lease_until $time, attempts INTEGER, crashes INTEGER, last_error TEXT, updated_at $time, deleted_at TEXT);
 		CREATE INDEX $table_sweep ON $table (shop, status, $due, order_id)`)
 }
 

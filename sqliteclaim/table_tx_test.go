@@ -21,7 +21,7 @@ func shop(t *testing.T, def claim.Table, ids ...string) *sqliteclaim.Table {
 	t.Cleanup(func() { require.NoError(t, table.Close()) })
 	execute(t, table.DB(), recipeSQL, "CREATE TABLE effects (name TEXT PRIMARY KEY)")
 	for _, id := range ids {
-		execute(t, table.DB(), "INSERT INTO orders (order_id, created_at) VALUES ('"+id+"', '2030-01-01 11:00:00')")
+		execute(t, table.DB(), "INSERT INTO orders (order_id, created_at) VALUES ('"+id+"', '2020-01-01 11:00:00')")
 	}
 	return table
 }
@@ -87,7 +87,7 @@ func TestSettleTxIsNotForModeTransition(t *testing.T) {
 func TestTransitionIsTheTablesOwnTransaction(t *testing.T) {
 	t.Attr("dueclaim.backend", "store:sqlite")
 	table := shop(t, transition(), "a", "b", "late")
-	execute(t, table.DB(), "UPDATE orders SET created_at = '2030-01-01 11:30:01' WHERE order_id = 'late'")
+	execute(t, table.DB(), "UPDATE orders SET created_at = '2099-01-01 11:30:01' WHERE order_id = 'late'")
 	job := func(id core.ID) *core.Job {
 		return &core.Job{Task: core.Task{ID: id}, Grant: core.Grant{ID: id, Token: noon.UnixMilli(), Holder: "h"}}
 	}

@@ -3,6 +3,7 @@ package sqliteclaim
 import (
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueclaim/dueclaim/internal/sqltable"
@@ -122,4 +123,19 @@ func readClock(v any, zone *time.Location) (int64, bool) {
 		}
 	}
 	return n, true
+}
+
+var lastClock atomic.Int64
+
+// clockHere is the process's clock in microseconds since 1970, each reading later than all
+// before it.
+func clockHere() int64 {
+	now := time.Now().UnixMicro()
+	for {
+		last := lastClock.Load()
+		next := max(now, last+1)
+		if lastClock.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }

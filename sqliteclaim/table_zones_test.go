@@ -32,10 +32,11 @@ func TestALeaseIsHeldWhileItsZonesClockIsSetBack(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			path := file(t)
 			db := usersDB(t, path)
-			execute(t, db, "CREATE TABLE orders (id TEXT PRIMARY KEY NOT NULL, state TEXT NOT NULL, token INTEGER, holder TEXT, lease DATETIME, updated DATETIME)")
+			execute(t, db, "CREATE TABLE orders (id TEXT PRIMARY KEY NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL DEFAULT 0, token INTEGER, holder TEXT, lease DATETIME, updated DATETIME)")
 			def := claim.Table{
 				Name: "orders", ID: claim.IDColumn{Name: "id"},
 				State: claim.StateColumn{Name: "state", Pending: claim.Text("new"), Processing: claim.Text("in hand"), Done: claim.Text("done")},
+				Due:   claim.DueTime{Base: claim.TimeColumn{Name: "created"}},
 			}
 			fill(&def)
 			table, err := sqliteclaim.NewTable(db, def)

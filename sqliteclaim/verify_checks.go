@@ -57,7 +57,9 @@ func (v *verification) copied(ctx context.Context) (*sql.DB, error) {
 		}
 	}
 	for _, c := range v.t.Where {
-		fill[c.Column] = bound(c.Equals)
+		if !c.IsNull {
+			fill[c.Column] = bound(c.Equals)
+		}
 	}
 	fill[v.t.State.Name] = bound(v.t.State.Pending)
 	var names, places []string

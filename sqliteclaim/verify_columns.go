@@ -164,7 +164,7 @@ func (v *verification) wants(part claim.Column) want {
 		return integer
 	}
 	for i, c := range v.t.Where {
-		if part.Role == fmt.Sprintf("Where[%d]", i) {
+		if part.Role == fmt.Sprintf("Where[%d]", i) && !c.IsNull {
 			return wantValues(c.Equals)
 		}
 	}

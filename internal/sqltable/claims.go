@@ -30,12 +30,33 @@ func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core
 	case claim.Transition:
 		step = e.claimRead
 	}
+	conn = &watched{Conn: conn}
 	for chunk := range chunks(e, ids, sameID, noBytes, malformed) {
 		if err := step(ctx, conn, chunk, lease, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// tooLate returns an error where a claim that was given up came to rows which it could
+// have had, and to none in time. read are the rows as they were read afterwards.
+func tooLate(lease core.Lease, out []core.Claimed, read map[core.ID]*record) error {
+	if lease.By.IsZero() {
+		return nil
+	}
+	late := false
+	for _, c := range out {
+		if c.Verdict == core.Granted {
+			return nil
+		}
+		r := read[c.ID]
+		late = late || c.Verdict == core.Refused && c.Err == nil && r != nil && r.clock > lease.By.UnixMicro()
+	}
+	if !late {
+		return nil
+	}
+	return fmt.Errorf("%w: the claim came to its rows when its caller had given it up", core.ErrNotDone)
 }
 
 // claimFull claims by a conditional change. Where the database returns the changed rows
@@ -66,7 +87,7 @@ func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID
 		}
 		out[p.at] = e.granted(p.v, r, lease)
 	}
-	found, err := e.byID(ctx, conn, idsOf(rest, sameID), cs)
+	found, err := e.byID(ctx, conn, idsOf(rest, sameID), e.columns(true).clocked())
 	if err != nil {
 		return err
 	}
@@ -80,7 +101,7 @@ func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID
 	if ours < changed {
 		return errReadBack
 	}
-	return nil
+	return tooLate(lease, out, found)
 }
 
 // claimUpdated claims by a conditional change, and reads back what it wrote: the exact
@@ -93,7 +114,7 @@ func (e *Engine) claimUpdated(ctx context.Context, conn Conn, chunk []place[core
 	if err != nil {
 		return err
 	}
-	found, err := e.byID(ctx, conn, idsOf(chunk, sameID), e.columns(true))
+	found, err := e.byID(ctx, conn, idsOf(chunk, sameID), e.columns(true).clocked())
 	if err != nil {
 		return err
 	}
@@ -114,7 +135,7 @@ func (e *Engine) claimUpdated(ctx context.Context, conn Conn, chunk []place[core
 		}
 	}
 	e.putBack(ctx, conn, back)
-	return nil
+	return tooLate(lease, out, found)
 }
 
 // putBack makes rows pending again that were claimed for nobody. An error costs no more
@@ -210,10 +231,10 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 	}
 	c.Set = append(c.Set, Assign{t.State.Name, Expr{Value{t.State.Processing}}})
 	if e.mode == claim.Full {
-		c.Guard = and(state, e.dueBy(lease.DueBy), e.where())
-		// By the clock, so that it rises also when a row is deleted and its id used again.
-		ms := lease.Now.UnixMilli()
-		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Int(ms), SQL(" THEN ")}, counted(t.Token, " + 1 ELSE "), Expr{Int(ms), SQL(" END")})
+		c.Guard = and(state, e.dueBy(lease.DueBy), e.where(), inTime(lease.By))
+		// By the clock, so that it rises also when a row is deleted and its id used again,
+		// whatever the claimer believes the time is.
+		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Clock{}, SQL(" THEN ")}, counted(t.Token, " + 1 ELSE "), Expr{Clock{}, SQL(" END")})
 		c.Set = append(c.Set,
 			Assign{t.Token, token},
 			Assign{t.Holder, Expr{Text(lease.Holder)}},
@@ -222,7 +243,7 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 		c.Set = append(c.Set, e.touch(lease.DueBy)...)
 	} else {
 		n := e.claimedAt(lease)
-		c.Guard = and(state, e.dueBy(lease.DueBy), e.olderThan(n), e.where())
+		c.Guard = and(state, e.dueBy(lease.DueBy), e.olderThan(n), e.where(), inTime(lease.By))
 		c.Set = append(c.Set, Assign{t.Updated.Name, Expr{Time{t.Updated, n}}})
 	}
 	if t.Attempts != "" {

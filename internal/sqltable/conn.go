@@ -1,6 +1,9 @@
 package sqltable
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Conn runs statements on a user's table.
 type Conn interface {
@@ -9,6 +12,37 @@ type Conn interface {
 	Query(ctx context.Context, q Query, row func(Row)) error
 	// Change's error may come with Changes: items that are true there did change.
 	Change(ctx context.Context, c Change) (Changes, error)
+}
+
+// Partial is an error behind which something of a call may have taken effect, whatever
+// the error itself would prove: statements of the same call were made before it, or
+// beside it.
+type Partial struct{ Err error }
+
+func (p Partial) Error() string { return p.Err.Error() }
+func (p Partial) Unwrap() error { return p.Err }
+
+// watched is a Conn whose errors are Partial once something was changed.
+type watched struct {
+	Conn
+	changed bool
+}
+
+func (w *watched) seen(err error) error {
+	if err != nil && w.changed {
+		return Partial{err}
+	}
+	return err
+}
+
+func (w *watched) Query(ctx context.Context, q Query, row func(Row)) error {
+	return w.seen(w.Conn.Query(ctx, q, row))
+}
+
+func (w *watched) Change(ctx context.Context, c Change) (Changes, error) {
+	done, err := w.Conn.Change(ctx, c)
+	w.changed = w.changed || slices.Contains(done.Changed, true) || err == nil && done.Changed == nil
+	return done, w.seen(err)
 }
 
 // Limits are what one statement of a database takes.

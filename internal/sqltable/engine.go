@@ -17,7 +17,7 @@ type Engine struct {
 	table  claim.Table
 	mode   claim.Mode
 	limits Limits
-	due    claim.TimeColumn // where due times are read from; no Name: nowhere
+	due    claim.TimeColumn // where due times are read from
 	after  time.Duration    // what is added to them
 	fences fences           // mode StatusUpdated
 }
@@ -31,6 +31,9 @@ func New(table claim.Table, limits Limits) *Engine {
 
 // Undated implements core.Undated.
 func (e *Engine) Undated() bool { return !e.table.Dated() }
+
+// NoAhead implements core.NoAhead.
+func (e *Engine) NoAhead() bool { return e.table.NoAhead() }
 
 // CheckID implements core.IDChecker.
 func (e *Engine) CheckID(id core.ID) error { return e.table.ID.Kind.Check(id) }

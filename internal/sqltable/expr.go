@@ -33,6 +33,10 @@ type (
 		Column claim.TimeColumn
 		N      int64
 	}
+	// Clock is the server's own clock where the row is changed or read, in microseconds
+	// since 1970: not where the statement began, which may have waited since then. A
+	// database that is the process itself gives every reading once, rising.
+	Clock struct{}
 	// ID is one id of the table's kind, which has been checked.
 	ID core.ID
 	// IDIn is the condition that t's id is one of these, in every byte.
@@ -48,6 +52,7 @@ func (Value) part()     {}
 func (Text) part()      {}
 func (Int) part()       {}
 func (Time) part()      {}
+func (Clock) part()     {}
 func (ID) part()        {}
 func (IDIn) part()      {}
 func (ItemField) part() {}

@@ -25,6 +25,7 @@ func (e *Engine) Extend(ctx context.Context, conn Conn, grants []core.Grant, unt
 	case claim.Transition:
 		step = e.extendRead
 	}
+	conn = &watched{Conn: conn}
 	for chunk := range chunks(e, grants, grantID, grantBytes, malformed) {
 		if err := step(ctx, conn, chunk, until, &failed); err != nil {
 			return err

@@ -42,16 +42,17 @@ func (e *Engine) is(v claim.Value) Expr {
 func (e *Engine) where() Expr {
 	var all []Expr
 	for _, c := range e.table.Where {
-		all = append(all, Expr{Col(c.Column), SQL(" = "), Value{c.Equals}})
+		if c.IsNull {
+			all = append(all, Expr{Col(c.Column), SQL(" IS NULL")})
+		} else {
+			all = append(all, Expr{Col(c.Column), SQL(" = "), Value{c.Equals}})
+		}
 	}
 	return and(all...)
 }
 
 // dueBy holds for rows that are due at t.
 func (e *Engine) dueBy(t time.Time) Expr {
-	if e.due.Name == "" {
-		return nil
-	}
 	return Expr{Col(e.due.Name), SQL(" <= "), Time{e.due, e.due.AtMost(t.Add(-e.after))}}
 }
 
@@ -83,6 +84,14 @@ func (e *Engine) lapsed(t time.Time) Expr {
 	default:
 		return nil
 	}
+}
+
+// inTime holds until the server's clock is past an instant; the zero one: always.
+func inTime(by time.Time) Expr {
+	if by.IsZero() {
+		return nil
+	}
+	return Expr{Clock{}, SQL(" <= "), Int(by.UnixMicro())}
 }
 
 // counted is an integer column's old value, 0 for Null, plus what follows.

@@ -15,6 +15,7 @@ type record struct {
 	leaseNull bool  // in processing: somebody else's code put it there
 	updated   int64 // the value of the column Updated
 	updNull   bool
+	clock     int64 // the server's when it was read, where that was asked for
 }
 
 // columns are the Outs of a record, and how each is put into one.
@@ -26,6 +27,12 @@ type columns struct {
 func (cs *columns) add(out Out, set func(*record, Val)) {
 	cs.outs = append(cs.outs, out)
 	cs.set = append(cs.set, set)
+}
+
+// clocked adds the server's clock.
+func (cs *columns) clocked() *columns {
+	cs.add(Out{Expr: Expr{Clock{}}, As: AsInt}, func(r *record, v Val) { r.clock = v.Int })
+	return cs
 }
 
 func (cs *columns) read(row Row) *record {
@@ -43,15 +50,13 @@ func (e *Engine) columns(granted bool) *columns {
 	t := &e.table
 	cs.add(Out{Expr: Expr{Col(t.ID.Name)}, As: AsID}, func(r *record, v Val) { r.ID = core.ID(v.Text) })
 	cs.add(Out{Expr: Expr{Col(t.State.Name)}, As: AsText}, func(r *record, v Val) { r.Status = e.status(v.Text) })
-	if e.due.Name != "" {
-		cs.add(Out{Expr: Expr{Col(e.due.Name)}, As: AsTime, Time: e.due}, func(r *record, v Val) {
-			r.dueNull = v.Null
-			if !v.Null {
-				r.Due = core.CeilMilli(e.due.Read(v.Int).Add(e.after)).UnixMilli()
-				r.Planned = r.Due
-			}
-		})
-	}
+	cs.add(Out{Expr: Expr{Col(e.due.Name)}, As: AsTime, Time: e.due}, func(r *record, v Val) {
+		r.dueNull = v.Null
+		if !v.Null {
+			r.Due = core.CeilMilli(e.due.Read(v.Int).Add(e.after)).UnixMilli()
+			r.Planned = r.Due
+		}
+	})
 	if t.Updated.Name != "" {
 		cs.add(Out{Expr: Expr{Col(t.Updated.Name)}, As: AsTime, Time: t.Updated}, func(r *record, v Val) {
 			r.updNull, r.updated = v.Null, v.Int

@@ -49,6 +49,7 @@ func (e *Engine) settle(ctx context.Context, conn Conn, now time.Time, settlemen
 	case claim.Transition:
 		step = e.settleRead
 	}
+	conn = &watched{Conn: conn}
 	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
 		group := slices.DeleteFunc(slices.Clone(good), func(p place[core.Settlement]) bool { return p.v.Outcome != outcome })
 		id := func(p place[core.Settlement]) core.ID { return p.v.Grant.ID }

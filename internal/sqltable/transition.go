@@ -22,7 +22,8 @@ func (e *Engine) CheckTransition(job *core.Job) error {
 }
 
 // Step makes the step from pending to done in a transaction of conn, if the row
-// still stands there and is due at now, and tells whether it did.
+// still stands there and is due at now, and tells whether it did. now is the present, not
+// the claim's: the row may have been put off since.
 func (e *Engine) Step(ctx context.Context, conn Conn, id core.ID, now time.Time) (bool, error) {
 	t := &e.table
 	done, err := conn.Change(ctx, Change{

@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 )
 
 // Waiting is core.Claimer's. Ids of one due time come in the order of the
 // column's own comparison. A pending row that backs off is held until then.
 func (e *Engine) Waiting(ctx context.Context, conn Conn, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	if limit <= 0 || e.due.Name == "" && after.Due.After(claim.Time(0)) { // without due times all are due at once
+	if limit <= 0 {
 		return nil, nil
 	}
 	cursor, err := e.cursor(ctx, conn, after)
@@ -24,17 +23,10 @@ func (e *Engine) Waiting(ctx context.Context, conn Conn, now time.Time, after co
 	if lapsed := e.lapsed(now); lapsed != nil {
 		branches = append(branches, lapsed)
 	}
-	bound := Expr(nil)
-	if e.due.Name != "" {
-		bound = Expr{Col(e.due.Name), SQL(" < "), Time{e.due, e.due.Below(before.Add(-e.after))}}
-	}
-	q := Query{Out: []Out{{Expr: Expr{SQL("u.k")}, As: AsID}}}
-	inner, order, outer := Expr{Col(t.ID.Name), SQL(" AS k")}, Expr{Col(t.ID.Name)}, "u.k"
-	if e.due.Name != "" {
-		q.Out = append(q.Out, Out{Expr: Expr{SQL("u.d")}, As: AsTime, Time: e.due})
-		inner = join(inner, Expr{SQL(", "), Col(e.due.Name), SQL(" AS d")})
-		order, outer = join(Expr{Col(e.due.Name), SQL(", ")}, order), "u.d, u.k"
-	}
+	bound := Expr{Col(e.due.Name), SQL(" < "), Time{e.due, e.due.Below(before.Add(-e.after))}}
+	q := Query{Out: []Out{{Expr: Expr{SQL("u.k")}, As: AsID}, {Expr: Expr{SQL("u.d")}, As: AsTime, Time: e.due}}}
+	inner := Expr{Col(t.ID.Name), SQL(" AS k, "), Col(e.due.Name), SQL(" AS d")}
+	order := Expr{Col(e.due.Name), SQL(", "), Col(t.ID.Name)}
 	// One branch a state, so that an index on (state, due, id) gives each in order.
 	q.Rest = Expr{SQL(" FROM (")}
 	for i, branch := range branches {
@@ -44,14 +36,10 @@ func (e *Engine) Waiting(ctx context.Context, conn Conn, now time.Time, after co
 		q.Rest = join(q.Rest, Expr{SQL("SELECT * FROM (SELECT ")}, inner, Expr{SQL(" FROM "), From{}, SQL(" WHERE ")},
 			and(branch, bound, cursor, e.where()), Expr{SQL(" ORDER BY ")}, order, Expr{SQL(" LIMIT "), Int(int64(limit)), SQL([]string{") AS b0", ") AS b1"}[i])})
 	}
-	q.Rest = append(q.Rest, SQL(") AS u ORDER BY "+outer+" LIMIT "), Int(int64(limit)))
+	q.Rest = append(q.Rest, SQL(") AS u ORDER BY u.d, u.k LIMIT "), Int(int64(limit)))
 	var entries []core.Entry
 	err = conn.Query(ctx, q, func(row Row) {
-		entry := core.Entry{ID: core.ID(row[0].Text), Due: claim.Time(0)}
-		if e.due.Name != "" {
-			entry.Due = core.CeilMilli(e.due.Read(row[1].Int).Add(e.after))
-		}
-		entries = append(entries, entry)
+		entries = append(entries, core.Entry{ID: core.ID(row[0].Text), Due: core.CeilMilli(e.due.Read(row[1].Int).Add(e.after))})
 	})
 	return entries, err
 }
@@ -63,12 +51,6 @@ func (e *Engine) cursor(ctx context.Context, conn Conn, after core.Entry) (Expr,
 	}
 	known := e.CheckID(after.ID) == nil
 	behind := Expr{Col(e.table.ID.Name), SQL(" > "), ID(after.ID)}
-	if e.due.Name == "" {
-		if !known {
-			return nil, nil
-		}
-		return behind, nil
-	}
 	due := after.Due.Add(-e.after)
 	n := e.due.Below(due)
 	if known && (e.due.Step() < time.Millisecond || n != e.due.AtLeast(due)) {

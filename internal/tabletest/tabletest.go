@@ -35,14 +35,14 @@ const (
 	Dead       = "given up"
 )
 
-// Table is the mapping, on a table of that name. A shop is a queue: the table's
-// fixed condition.
+// Table is the mapping, on a table of that name. A shop's rows that aren't deleted are a
+// queue: the table's fixed conditions.
 func (c Config) Table(name, shop string) claim.Table {
 	t := claim.Table{
 		Name:  name,
 		ID:    claim.IDColumn{Name: "order_id"},
 		State: claim.StateColumn{Name: "status", Pending: claim.Text(Pending), Done: claim.Text(Done), Dead: claim.Text(Dead)},
-		Where: []claim.Condition{{Column: "shop", Equals: claim.Text(shop)}},
+		Where: []claim.Condition{{Column: "shop", Equals: claim.Text(shop)}, {Column: "deleted_at", IsNull: true}},
 		Kind:  "kind", Payload: "payload",
 	}
 	c.fill(&t, func(name string) claim.TimeColumn {
@@ -65,7 +65,8 @@ func (c Config) Time() claim.TimeColumn { return c.times }
 
 // Columns are the columns that a user's INSERT fills, in the order of Row's values.
 // Others that the table must have: token, attempts, crashes (integers), holder and
-// last_error (texts), lease_until and updated_at (times); all may be Null.
+// last_error (texts), lease_until and updated_at (times), deleted_at (text); all may be
+// Null.
 func Columns() []string {
 	return []string{"order_id", "shop", "status", "created_at", "due_at", "kind", "payload"}
 }

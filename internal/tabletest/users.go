@@ -32,6 +32,20 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		assert.Equal(t, "paid", h.read(t, "1", "status"))
 		h.wantWaiting(t, base)
 	})
+	run("a row that is deleted by a time in deleted_at is not there", func(t *testing.T, h Handle) {
+		h.Put(t, one, core.Task{ID: "2", Due: base})
+		c := h.want(t, core.Granted, lease("h", base), "1")
+		h.update(t, "1", "deleted_at = '2030-01-01'")
+		h.update(t, "2", "deleted_at = '2030-01-01'")
+		h.want(t, core.Gone, lease("h", base.Add(2*LeaseFor)), "2")
+		h.wantWaiting(t, base.Add(2*LeaseFor))
+		lost(t, h.Extend(t.Context(), []core.Grant{c.Grant}, at(60_000)), "Extend")
+		if mode != claim.Transition {
+			lost(t, h.Settle(t.Context(), at(1), settle(c, core.Done, time.Time{})), "Settle")
+		}
+		h.update(t, "2", "deleted_at = NULL")
+		h.want(t, core.Granted, lease("h", base), "2")
+	})
 	run("a row that was put off is not due", func(t *testing.T, h Handle) {
 		h.Put(t, one)
 		due, after := c.Table("orders", "a").Due.Source()

@@ -48,7 +48,7 @@ func weakerUpdated() map[string]string {
 		timeOnly: {"batch/one-bad-of-many", "batch/at-every-boundary", "token/both-count"},
 		lostReply: {
 			"claim/holder-bytes", "claim/repeat", "claim/repeat-lapsed", "break/claims", "context/midway-claims",
-			"break/midway-claims", "lock/claim",
+			"break/midway-claims", "lock/claim", "contract/memory-is-the-callers",
 		},
 	})
 }
@@ -66,6 +66,6 @@ func weakerTransition() map[string]string {
 			"waiting/lapsed", "waiting/changes-nothing", "waiting/behind-many-held", "waiting/after-thinning", "context/midway-claims",
 			"break/claims", "break/midway-claims", "lock/claim", "lock/extend", "lock/settle",
 		},
-		unfinished: {"times/exact", "claim/gone", "settle/done", "settle/repeat-done"},
+		unfinished: {"times/exact", "claim/gone", "settle/done", "settle/repeat-done", "contract/memory-is-the-callers"},
 	})
 }
