@@ -14,21 +14,21 @@ func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]co
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, s.db); err != nil {
 		return nil, s.fail("cancel", err)
 	}
 	fates := make([]core.Fate, len(ids))
 	var failed failures
+	r := s.auto(call.By)
 	for _, chunk := range chunks(sorted(ids, sameID), idBytes(sameID)) {
-		if err := s.cancelChunk(ctx, call.Now, chunk, fates, &failed); err != nil {
-			return nil, s.fail("cancel", err)
+		if err := s.cancelChunk(ctx, r, call.Now, chunk, fates, &failed); err != nil {
+			return nil, s.fail("cancel", r.effect.prove(err))
 		}
 	}
 	return fates, failed.err()
 }
 
-func (s *Store) cancelChunk(ctx context.Context, now time.Time, chunk []item[core.ID], fates []core.Fate, failed *failures) error {
-	r := s.auto()
+func (s *Store) cancelChunk(ctx context.Context, r runner, now time.Time, chunk []item[core.ID], fates []core.Fate, failed *failures) error {
 	ids := idList(chunk, sameID)
 	if _, err := r.exec(ctx, s.cancelStatement(ids, now, len(chunk), r)); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Store) cancelChunk(ctx context.Context, now time.Time, chunk []item[cor
 }
 
 func (s *Store) cancelStatement(ids func(*text), now time.Time, n int, r runner) *text {
-	was := s.byIDs("id, status, lease_until", ids, func(t *text) { t.sql("status IN ('pending', 'running')") }, n, r)
+	was := s.byIDs("id, status, lease_until", ids, func(t *text) { t.sql("status IN ('pending', 'running')").andInTime(r.by) }, n, r)
 	ms := now.UnixMilli()
 	t := s.update(was).sql("t.status = 'cancelled', t.due = NULL, t.finished_at = ").int(ms)
 	return t.sql(", t.lease_until = IF(was.status = 'running' AND was.lease_until >= ").int(ms).sql(", was.lease_until, 0)")

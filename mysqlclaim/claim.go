@@ -24,20 +24,20 @@ func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, s.db); err != nil {
 		return nil, s.fail("claim", err)
 	}
 	out := make([]core.Claimed, len(ids))
+	r := s.auto(lease.By)
 	for _, chunk := range chunks(sorted(ids, sameID), idBytes(sameID)) {
-		if err := s.claimChunk(ctx, chunk, lease, out); err != nil {
-			return nil, s.fail("claim", err)
+		if err := s.claimChunk(ctx, r, chunk, lease, out); err != nil {
+			return nil, s.fail("claim", r.effect.prove(err))
 		}
 	}
 	return out, nil
 }
 
-func (s *Store) claimChunk(ctx context.Context, chunk []item[core.ID], lease core.Lease, out []core.Claimed) error {
-	r := s.auto()
+func (s *Store) claimChunk(ctx context.Context, r runner, chunk []item[core.ID], lease core.Lease, out []core.Claimed) error {
 	ids := idList(chunk, sameID)
 	changed, err := r.change(ctx, func(r runner) *text { return s.claimStatement(ids, lease, len(chunk), r) })
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) claimStatement(ids func(*text), lease core.Lease, n int, r runne
 	where := among(ids, func(t *text) {
 		t.sql("due <= ").int(lease.DueBy.UnixMilli())
 		t.sql(" AND (status = 'pending' OR (status = 'running' AND lease_until < ").int(lease.Now.UnixMilli())
-		t.sql(" AND holder <> ").val(lease.Holder).sql("))")
+		t.sql(" AND holder <> ").val(lease.Holder).sql("))").andInTime(r.by)
 	})
 	set := func(t *text, was string) *text {
 		t.sql("t.crashes = ", was, ".crashes + (", was, ".status = 'running'), t.attempts = ", was, ".attempts + 1, t.token = ", was, ".token + 1")

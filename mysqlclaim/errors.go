@@ -12,6 +12,7 @@ import (
 // Server error numbers with a meaning of their own here.
 const (
 	errChanged      = 1020 // MariaDB: the row changed since the transaction's snapshot
+	errTableExists  = 1050
 	errNoColumn     = 1054
 	errDuplicate    = 1062
 	errNoTable      = 1146
@@ -19,12 +20,13 @@ const (
 	errCollation    = 1253 // of another character set
 	errCollations   = 1267 // that don't mix
 	errPacketTooBig = 1153
-	errSafeUpdates  = 1175
 	errLockTimeout  = 1205
 	errDeadlock     = 1213
 	errReadOnly     = 1290
 	errReadOnlyTx   = 1792
 	errReadOnlyMode = 1836
+
+	errLate = 1690 // what text.intime raises
 
 	errRowSize        = 1118
 	errNoRight        = 1143 // to write a column
@@ -49,13 +51,31 @@ func (s *Store) fail(op string, err error) error {
 	return fmt.Errorf("mysqlclaim: %s: %s%w", op, hint(err), err)
 }
 
+// undone tells whether an error of a statement that is a transaction of its own says
+// that the statement changed nothing.
+func undone(err error) bool {
+	var e unsent
+	return errors.As(err, &e) || readOnly(err) || number(err) == errLate || number(err) == errLockTimeout
+}
+
+// readOnly tells whether an error says that the server, or the session, takes no writes.
+func readOnly(err error) bool {
+	switch number(err) {
+	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
+		return true
+	}
+	return false
+}
+
 // hint says what to do about an error whose number tells, with a colon behind it.
 func hint(err error) string {
 	switch number(err) {
 	case errReadOnly, errReadOnlyTx, errReadOnlyMode:
 		return "the server is read-only (a replica, or a fail-over is under way); mysqlclaim needs the primary: "
-	case errSafeUpdates:
-		return "sql_safe_updates must be off on this pool's connections: "
+	case errLate:
+		return "the call came after its time: "
+	case errLockTimeout:
+		return "the table is locked (LOCK TABLES, an ALTER TABLE that waits for somebody, a backup): "
 	case errPacketTooBig:
 		return "max_allowed_packet is too small for this task's payload: "
 	}

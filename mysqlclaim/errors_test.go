@@ -24,7 +24,7 @@ func scripted(t *testing.T) (*Store, sqlmock.Sqlmock) {
 	require.NoError(t, err)
 	s, err := New(db, Options{})
 	require.NoError(t, err)
-	s.checked.Store(true)
+	s.known.Store(new(dialect))
 	t.Cleanup(func() {
 		script.ExpectClose()
 		require.NoError(t, db.Close())
@@ -34,17 +34,24 @@ func scripted(t *testing.T) (*Store, sqlmock.Sqlmock) {
 }
 
 const (
-	claimOfA = "UPDATE (SELECT id, status, token, attempts, crashes FROM `dueclaim_tasks` FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND id IN (_binary'a')" +
+	claimOfA = "UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_safe_updates = 0) */ (SELECT id, status, token, attempts, crashes FROM `dueclaim_tasks` FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND id IN (_binary'a')" +
 		" AND due <= 1893553445678 AND (status = 'pending' OR (status = 'running' AND lease_until < 1893553445678 AND holder <> _binary'h')) LIMIT 1 FOR UPDATE SKIP LOCKED) AS was" +
 		" STRAIGHT_JOIN `dueclaim_tasks` AS t FORCE INDEX (PRIMARY) ON t.queue = _binary'default' AND t.id = was.id" +
 		" SET t.crashes = was.crashes + (was.status = 'running'), t.attempts = was.attempts + 1, t.token = was.token + 1, t.status = 'running', t.holder = _binary'h', t.lease_until = 1893553475678"
-	readA = "SELECT id, status, COALESCE(due, 0), planned, token, holder, lease_until, attempts, crashes, max_attempts, kind," +
+	readA = "SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_select_limit = 18446744073709551615) */ id, status, COALESCE(due, 0), planned, token, holder, lease_until, attempts, crashes, max_attempts, kind," +
 		" IF(holder = _binary'h', payload, NULL), IF(holder = _binary'h', meta, NULL)" +
 		" FROM `dueclaim_tasks` FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND id IN (_binary'a')"
-	insertA = "INSERT INTO `dueclaim_tasks` (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) VALUES " +
-		"(_binary'default', _binary'a', 'pending', 1893553445678, 1893553445678, 1893553445678, 0, _binary'mail', _binary'to a', _binary'', _binary'c', 1893553445678)"
-	againA  = insertA + " ON DUPLICATE KEY UPDATE id = VALUES(id)"
-	whatIsA = "SELECT id, status, COALESCE(due, 0), token, holder, lease_until, call_id FROM `dueclaim_tasks` FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND id IN (_binary'a')"
+	insertA  = "INSERT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_safe_updates = 0) */ " + insertsA
+	insertsA = "INTO `dueclaim_tasks` (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) " +
+		"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES ROW(_binary'a', 1893553445678, 0, _binary'mail', _binary'to a', x''))" +
+		" SELECT _binary'default', v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, _binary'c', 1893553445678" +
+		" FROM (SELECT " + serverClock + " AS now) AS c STRAIGHT_JOIN v WHERE TRUE"
+	againA   = insertA + " ON DUPLICATE KEY UPDATE id = VALUES(id)"
+	whatIsA  = "SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_select_limit = 18446744073709551615) */ " + stateOfA
+	stateOfA = "id, status, COALESCE(due, 0), token, holder, lease_until, call_id FROM `dueclaim_tasks` FORCE INDEX (PRIMARY) WHERE queue = _binary'default' AND id IN (_binary'a')"
+	// How long they wait in the user's transaction is the user's.
+	inTxA       = "SELECT /*+ SET_VAR(sql_select_limit = 18446744073709551615) */ " + stateOfA
+	insertInTxA = "INSERT /*+ SET_VAR(sql_safe_updates = 0) */ " + insertsA
 )
 
 func serverSays(number uint16, message string) error {
@@ -141,31 +148,36 @@ func TestAReadBackFromAReplicaIsNoticed(t *testing.T) {
 }
 
 func TestAnUnfitServerIsNamedAtFirstUse(t *testing.T) {
-	columns := []string{"version", "autocommit", "read_only", "innodb_read_only"}
+	columns := []string{"sleep", "version", "autocommit", "read_only", "innodb_read_only", "completion_type", "isolation", "frozen"}
 	for name, c := range map[string]struct {
-		row  []driver.Value
-		says string
+		version, autocommit, readOnly, innodb, completion, isolation string
+		frozen                                                       int
+		says                                                         string
 	}{
-		"old MySQL":       {[]driver.Value{"5.7.44-log", "1", "0", "0"}, "server version 5.7.44-log; want MySQL 8.0 or MariaDB 10.6"},
-		"old MariaDB":     {[]driver.Value{"10.5.29-MariaDB", "1", "0", "0"}, "server version 10.5.29-MariaDB"},
-		"no autocommit":   {[]driver.Value{"8.4.3", "0", "0", "0"}, "autocommit is off"},
-		"a replica":       {[]driver.Value{"8.0.40", "1", "1", "0"}, "the server is read-only"},
-		"a newer replica": {[]driver.Value{"12.1.2-MariaDB", "1", "READ_ONLY_NO_LOCK", "0"}, "the server is read-only"},
-		"an Aurora one":   {[]driver.Value{"8.0.39", "1", "0", "1"}, "the server is read-only"},
+		"old MySQL":       {"5.7.44-log", "1", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 0, "server version 5.7.44-log; want MySQL 8.0.19 or MariaDB 10.6"},
+		"old MariaDB":     {"10.5.29-MariaDB", "1", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 0, "server version 10.5.29-MariaDB"},
+		"no autocommit":   {"8.4.3", "0", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 0, "autocommit is off"},
+		"a replica":       {"8.0.40", "1", "1", "0", "NO_CHAIN", "REPEATABLE-READ", 0, "the server is read-only"},
+		"a newer replica": {"12.1.2-MariaDB", "1", "READ_ONLY_NO_LOCK", "0", "NO_CHAIN", "REPEATABLE-READ", 0, "the server is read-only"},
+		"an Aurora one":   {"8.0.39", "1", "0", "1", "NO_CHAIN", "REPEATABLE-READ", 0, "the server is read-only"},
+		"chains":          {"8.0.39", "1", "0", "0", "CHAIN", "REPEATABLE-READ", 0, "completion_type is CHAIN"},
+		"dirty reads":     {"8.0.39", "1", "0", "0", "NO_CHAIN", "READ-UNCOMMITTED", 0, "READ UNCOMMITTED"},
+		"sysdate-is-now":  {"8.0.39", "1", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 1, "sysdate-is-now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, script := scripted(t)
-			s.checked.Store(false)
+			s.known.Store(nil)
 			for range 2 { // it is asked again until it is fit
-				script.ExpectQuery(sessionQuery).WillReturnRows(sqlmock.NewRows(columns).AddRow(c.row...))
+				script.ExpectQuery(sessionQuery).WillReturnRows(sqlmock.NewRows(columns).
+					AddRow(0, c.version, c.autocommit, c.readOnly, c.innodb, c.completion, c.isolation, c.frozen))
 				require.ErrorContains(t, s.Extend(t.Context(), []core.Grant{{ID: "a"}}, base), c.says)
 			}
 		})
 	}
-	for _, version := range []string{"8.0.11", "9.7.4-2", "10.6.0-MariaDB-log", "11.8.2-MariaDB-ubu2404", "10.11.19-MariaDB-0+deb12u1"} {
+	for _, version := range []string{"8.0.19", "8.4.0", "9.7.4-2", "10.6.0-MariaDB-log", "11.8.2-MariaDB-ubu2404", "10.11.19-MariaDB-0+deb12u1"} {
 		assert.True(t, supported(version), version)
 	}
-	for _, version := range []string{"", "5.5.5", "10.4.1-mariadb", "8"} {
+	for _, version := range []string{"", "5.5.5", "8.0.18", "10.4.1-mariadb", "8"} {
 		assert.False(t, supported(version), version)
 	}
 }
@@ -175,8 +187,8 @@ func TestInATransactionALostLockSaysRollBack(t *testing.T) {
 		s, script := scripted(t)
 		lost := serverSays(number, "lost")
 		script.ExpectBegin()
-		script.ExpectQuery(whatIsA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
-		script.ExpectExec(insertA).WillReturnError(lost)
+		script.ExpectQuery(inTxA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
+		script.ExpectExec(insertInTxA).WillReturnError(lost)
 		script.ExpectRollback()
 		tx, err := s.db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
@@ -191,8 +203,8 @@ func TestInATransactionALostLockSaysRollBack(t *testing.T) {
 func TestTheCallersCommitErrorIsTheCallers(t *testing.T) {
 	s, script := scripted(t)
 	script.ExpectBegin()
-	script.ExpectQuery(whatIsA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
-	script.ExpectExec(insertA).WillReturnResult(driver.RowsAffected(1))
+	script.ExpectQuery(inTxA).WillReturnRows(sqlmock.NewRows([]string{"id"}))
+	script.ExpectExec(insertInTxA).WillReturnResult(driver.RowsAffected(1))
 	script.ExpectCommit().WillReturnError(mysql.ErrInvalidConn)
 	tx, err := s.db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)

@@ -21,22 +21,22 @@ func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time
 	if len(grants) == 0 {
 		return nil
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, s.db); err != nil {
 		return s.fail("extend", err)
 	}
 	var failed failures
-	r := s.auto()
+	r := s.auto(time.Time{})
 	for _, chunk := range chunks(sorted(grants, grantID), grantBytes) {
 		changed, err := r.change(ctx, func(r runner) *text { return s.extendStatement(chunk, until, r) })
 		if err != nil {
-			return s.fail("extend", err)
+			return s.fail("extend", r.effect.prove(err))
 		}
 		if changed == len(chunk) {
 			continue
 		}
 		rows, err := s.readBack(ctx, r, idList(chunk, grantID))
 		if err != nil {
-			return s.fail("extend", err)
+			return s.fail("extend", r.effect.prove(err))
 		}
 		for _, it := range chunk {
 			failed.add(it.at, it.v.ID, rows[it.v.ID].Extended(it.v, until)) // a missing row is nobody's

@@ -55,7 +55,7 @@ func (l *login) revoke(t *testing.T, rights, table string) {
 
 // refused is an error that comes soon, says that a right is missing and for what,
 // and doesn't show the password.
-func refused(t *testing.T, what, right string, call func(ctx context.Context) error) {
+func denied(t *testing.T, what, right string, call func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -163,7 +163,10 @@ func refusals(t *testing.T, user *login, s *Store) {
 			{"reschedule", func(ctx context.Context) error {
 				return s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: "x", To: base}})
 			}},
-			{"cancel", func(ctx context.Context) error { _, err := s.Cancel(ctx, core.Call{Now: base}, []core.ID{"x"}); return err }},
+			{"cancel", func(ctx context.Context) error {
+				_, err := s.Cancel(ctx, core.Call{Now: base}, []core.ID{"x"})
+				return err
+			}},
 		},
 		"DELETE": {{"purge", func(ctx context.Context) error { _, err := s.Purge(ctx, at(100_000), 10); return err }}},
 		"SELECT": {
@@ -176,7 +179,7 @@ func refusals(t *testing.T, user *login, s *Store) {
 	} {
 		user.revoke(t, right, claim.DefaultTable)
 		for _, step := range steps {
-			refused(t, step.what, right, step.call)
+			denied(t, step.what, right, step.call)
 		}
 		user.grant(t, right, claim.DefaultTable)
 	}

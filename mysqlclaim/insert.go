@@ -1,6 +1,7 @@
 package mysqlclaim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -22,12 +23,13 @@ func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) e
 	if len(tasks) == 0 {
 		return nil
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, s.db); err != nil {
 		return s.fail("insert", err)
 	}
 	var failed failures
-	if err := s.insert(ctx, s.auto(), call, sorted(tasks, taskID), &failed); err != nil {
-		return s.fail("insert", err)
+	r := s.auto(call.By)
+	if err := s.insert(ctx, r, call, sorted(tasks, taskID), &failed); err != nil {
+		return s.fail("insert", r.effect.prove(err))
 	}
 	return failed.err()
 }
@@ -36,7 +38,7 @@ func (s *Store) insert(ctx context.Context, r runner, call core.Call, items []it
 	for _, chunk := range chunks(items, taskBytes) {
 		// A plain INSERT that succeeds made every row: no guess from a row count,
 		// whose meaning for duplicates depends on clientFoundRows.
-		_, err := r.exec(ctx, s.insertStatement(chunk, call))
+		_, err := r.exec(ctx, s.insertStatement(chunk, call, r))
 		if number(err) == errDuplicate {
 			err = s.insertAgain(ctx, r, call, chunk, failed)
 		}
@@ -52,7 +54,7 @@ func (s *Store) insert(ctx context.Context, r runner, call core.Call, items []it
 // call's. Existing rows are only looked at after the second INSERT, so that in a
 // transaction the read-back locks rows, never the gaps where others insert.
 func (s *Store) insertAgain(ctx context.Context, r runner, call core.Call, chunk []item[core.Task], failed *failures) error {
-	stmt := s.insertStatement(chunk, call).sql(" ON DUPLICATE KEY UPDATE id = VALUES(id)")
+	stmt := s.insertStatement(chunk, call, r).sql(" ON DUPLICATE KEY UPDATE id = VALUES(id)")
 	if _, err := r.exec(ctx, stmt); err != nil {
 		return err
 	}
@@ -94,20 +96,35 @@ func inserted(rows map[core.ID]claim.Row, id core.ID, call core.Call) error {
 	return core.ErrBusy
 }
 
-func (s *Store) insertStatement(chunk []item[core.Task], call core.Call) *text {
-	t := new(text).sql("INSERT INTO ", s.quoted,
-		" (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) VALUES ")
-	now := call.Now.UnixMilli()
-	for i, it := range chunk {
-		if i > 0 {
-			t.sql(", ")
-		}
-		v, due := it.v, it.v.Due.UnixMilli()
-		t.sql("(").val(s.queue).sql(", ").val(string(v.ID)).sql(", 'pending', ").int(due).sql(", ").int(due).sql(", ").int(now)
-		t.sql(", ").int(int64(v.MaxAttempts)).sql(", ").val(v.Kind).sql(", ").val(string(v.Payload)).sql(", ").val(string(v.Meta))
-		t.sql(", ").val(call.ID).sql(", ").int(now).sql(")")
+// insertStatement takes the rows from a table of literals, v. Its last row, with an
+// empty id, is none: it is looked at when the others have been written, which may have
+// waited for somebody's lock on one of the ids, and fails if it is too late by then.
+// All rows have one token, the server's clock: it rises for an id that is used again
+// after its row was deleted.
+func (s *Store) insertStatement(chunk []item[core.Task], call core.Call, r runner) *text {
+	row := "ROW("
+	if r.dialect.mariadb {
+		row = "("
 	}
-	return t
+	t := new(text).sql("INSERT INTO ", s.quoted,
+		" (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) ",
+		"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES ")
+	for _, it := range chunk {
+		v := it.v
+		t.sql(row).val(string(v.ID)).sql(", ").int(v.Due.UnixMilli()).sql(", ").int(int64(v.MaxAttempts)).sql(", ").val(v.Kind)
+		t.sql(", ").val(string(v.Payload)).sql(", ").val(string(v.Meta)).sql("), ")
+	}
+	if r.by.IsZero() {
+		t.b = bytes.TrimSuffix(t.b, []byte(", "))
+	} else {
+		t.sql(row).val("").sql(", 0, 0, ").val("").sql(", ").val("").sql(", ").val("").sql(")")
+	}
+	t.sql(") SELECT ").val(s.queue).sql(", v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, ").val(call.ID)
+	t.sql(", ").int(call.Now.UnixMilli()).sql(" FROM (SELECT ", serverClock, " AS now) AS c STRAIGHT_JOIN v WHERE ")
+	if r.by.IsZero() {
+		return t.sql("TRUE") // it parts the join from what may follow
+	}
+	return t.sql("v.id <> ").val("").sql(" OR NOT ").intime(r.by)
 }
 
 // replaceStatement uses finished rows again. Not done by ON DUPLICATE KEY
@@ -122,10 +139,10 @@ func (s *Store) replaceStatement(chunk []item[core.Task], call core.Call, r runn
 		next().val(string(v.Payload))
 		next().val(string(v.Meta))
 	})
-	guard := new(text).sql("b.status NOT IN ('pending', 'running') AND b.call_id <> ").val(call.ID).String()
+	guard := new(text).sql("b.status NOT IN ('pending', 'running') AND b.call_id <> ").val(call.ID).andInTime(r.by).String()
 	was := s.byValues("b.id, b.token, v.due, v.max_attempts, v.kind, v.payload, v.meta", values, guard, len(chunk), r)
 	now := call.Now.UnixMilli()
-	t := s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, ").int(now)
+	t := s.update(was).sql("t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, ", serverClock)
 	t.sql("), t.holder = DEFAULT(t.holder), t.lease_until = 0, t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, ")
 	t.sql("t.payload = was.payload, t.meta = was.meta, t.last_error = NULL, t.finished_at = NULL, t.call_id = ").val(call.ID)
 	return t.sql(", t.created_at = ").int(now)

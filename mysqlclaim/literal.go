@@ -12,7 +12,11 @@ import (
 // a derived table. It is safe by construction: a value is a decimal integer, or
 // quoted text of harmless ASCII characters, or hex. So neither sql_mode nor the
 // connection's character set can change what it means.
-type text struct{ b []byte }
+type text struct {
+	b []byte
+	// direct: it is to fail at once where a row is locked; see Store.directly.
+	direct bool
+}
 
 func (t *text) String() string { return string(t.b) }
 
@@ -30,9 +34,10 @@ func (t *text) int(n int64) *text {
 	return t
 }
 
-// val appends a byte string as a binary literal.
+// val appends a byte string as a binary literal. An empty one goes as hex, as MariaDB
+// has a mode in which empty quotes are NULL (EMPTY_STRING_IS_NULL).
 func (t *text) val(v string) *text {
-	if !harmless(v) {
+	if v == "" || !harmless(v) {
 		t.b = append(t.b, "x'"...)
 		t.b = hex.AppendEncode(t.b, []byte(v))
 	} else {

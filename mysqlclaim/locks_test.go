@@ -15,7 +15,7 @@ import (
 // The servers wait 50 seconds for a row lock; what ends in 5 didn't wait.
 const soon = 5 * time.Second
 
-var isolations = []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}
+var isolations = []string{"READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}
 
 // busy fails unless err says that exactly the item at place 1 was locked.
 func busy(t *testing.T, err error, about string) {

@@ -89,7 +89,7 @@ func TestChangingStatementsFindTheirRowsByPrimaryKey(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		s := fresh(t, b, Options{})
 		list := fill(t, s)
-		direct := s.auto()
+		direct := s.auto(time.Time{})
 		require.Equal(t, b.name == "store:mariadb", direct.direct)
 		r := direct
 		r.direct = false
@@ -168,7 +168,8 @@ func TestSweepsWalkTheDueIndexInOrder(t *testing.T) {
 			"from the start":       s.waitingStatement(base, spans(core.Entry{}, base.Add(time.Hour))[0], 100),
 			"next page":            s.waitingStatement(base, spans(core.Entry{ID: "n-00100", Due: base}, base.Add(time.Hour))[0], 100),
 			"next page, due later": s.waitingStatement(base, spans(core.Entry{ID: "n-00100", Due: base}, base.Add(time.Hour))[1], 100),
-			"purge":                s.purgeable(base, 100),
+			"purge":                s.purgeable(base, finished{}, 100),
+			"purge, next page":     s.purgeable(base, finished{ids: []core.ID{"n-00100"}, last: 5}, 100),
 		} {
 			plan := explain(t, b, s, stmt)
 			require.Len(t, plan, 1, name)
@@ -206,7 +207,7 @@ func TestWaitingReadsNoMoreThanItReturnsHoweverLongTheBacklog(t *testing.T) {
 		page := func(after core.Entry) (read int) {
 			before := rowsRead(t, c)
 			n := 0
-			require.NoError(t, runner{conn: c}.rows(context.WithoutCancel(t.Context()), s.waitingStatement(base, spans(after, at(1))[0], 50),
+			require.NoError(t, runner{conn: c, dialect: s.dialect(), reading: []string{allRows}}.rows(context.WithoutCancel(t.Context()), s.waitingStatement(base, spans(after, at(1))[0], 50),
 				func(*sql.Rows) error { n++; return nil }))
 			assert.Equal(t, 50, n)
 			return rowsRead(t, c) - before
@@ -225,7 +226,7 @@ func TestStatementsStayWithinTheChunkLimits(t *testing.T) {
 	assert.Equal(t, 3, chunksOf(sorted(someTasks("n", 1001), taskID), taskBytes), "500 rows a statement")
 	s := &Store{quoted: "`t`", queue: "q"}
 	one := sorted(big[:1], taskID)
-	assert.LessOrEqual(t, len(s.insertStatement(one, callNamed("c")).String()), taskBytes(one[0])+300, "taskBytes bounds the text of a row")
+	assert.LessOrEqual(t, len(s.insertStatement(one, callNamed("c"), runner{by: base}).String()), taskBytes(one[0])+900, "taskBytes bounds the text of a row")
 }
 
 func chunksOf[T any](items []item[T], size func(item[T]) int) (n int) {

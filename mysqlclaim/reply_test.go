@@ -106,7 +106,7 @@ func TestARepeatAfterALostReplyChangesNothingMore(t *testing.T) {
 		require.NoError(t, err)
 		_, err = faulty.Now(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, faulty.ready(t.Context()))
+		require.NoError(t, faulty.ready(t.Context(), faulty.db))
 
 		for pass := int64(0); ; pass++ {
 			id := core.ID(rune('a' + pass))
@@ -138,7 +138,9 @@ func lifeWithLostReplies(t *testing.T, proxy *cutter, pass int64, db *sql.DB, di
 		lose(func() error { return s.Settle(ctx, at(due), st) })
 	}
 	lose(func() error { return s.Insert(ctx, callNamed("first"), []core.Task{task(id)}) })
-	lose(func() error { return s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: id, From: base, To: at(1)}}) })
+	lose(func() error {
+		return s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: id, From: base, To: at(1)}})
+	})
 	claim(leaseOf("h1", at(1)))
 	lose(func() error { return s.Extend(ctx, []core.Grant{claimed[0].Grant}, at(60_000)) })
 	settle(core.Retry, 2)
@@ -148,8 +150,9 @@ func lifeWithLostReplies(t *testing.T, proxy *cutter, pass int64, db *sql.DB, di
 	assert.Equal(t, 2, claimed[0].Attempt, "one retry, one release")
 	settle(core.DeadLetter, 4)
 	lose(func() error { return s.Insert(ctx, callNamed("second"), []core.Task{task(id)}) })
+	before := claimed[0].Grant.Token
 	claim(leaseOf("h4", at(5)))
-	assert.Equal(t, base.UnixMilli()+5, claimed[0].Grant.Token, "three grants, a replacement, a grant")
+	assert.Greater(t, claimed[0].Grant.Token, before+1, "a replacement, a grant")
 	assert.Equal(t, 1, claimed[0].Attempt)
 	var fates []core.Fate
 	lose(func() (err error) {

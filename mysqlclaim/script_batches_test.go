@@ -49,8 +49,8 @@ func batches() map[string][]conformance.SQLStep {
 	firstPurge, restPurge := strings.Split(ids, ", "), 200
 	return map[string][]conformance.SQLStep{
 		"cost/insert": script(changes(size, insertHead+each(", ", func(_ int, id string) string {
-			return "(_binary'default', _binary'" + id + "', 'pending', T+1000, T+1000, T, 7, _binary'mail', _binary'payload of " + id + "', x'01', _binary'call-1', T)"
-		}))),
+			return "ROW(_binary'" + id + "', T+1000, 7, _binary'mail', _binary'payload of " + id + "', x'01')"
+		})+insertTail)),
 		"cost/claim": script(claim(size, ids, n), claimed(ids, eachRow(func(id string) row {
 			return row{id, "running", ms(-1000), ms(-1000), 42, "holder-1", ms(30000), 1, 0, 7, "mail", []byte("payload of " + id), []byte{1}}
 		})...)),
@@ -60,8 +60,8 @@ func batches() map[string][]conformance.SQLStep {
 			return row{id, "cancelled", 0, 3, "", 0, "call-0"}
 		})...)),
 		"cost/reschedule": script(reschedule(size, union("T+1000 AS low, T+1000 AS high, T+5000 AS target", "T+1000, T+1000, T+5000"), n)),
-		"cost/waiting":    {reads(waitingHead+"due < T+10000"+waitingTail+n, eachRow(func(id string) row { return row{id, ms(-1000)} })...)},
-		"cost/purge": script(reads(purgeable+n, eachRow(func(id string) row { return row{id} })...),
+		"cost/waiting":    script(reads(waitingHead+"due < T+10000"+waitingTail+n, eachRow(func(id string) row { return row{id, ms(-1000)} })...)),
+		"cost/purge": script(reads(purgeable+n, eachRow(func(id string) row { return row{id, ms(-5000)} })...),
 			purge(int64(restPurge), strings.Join(firstPurge[:restPurge], ", "), "200"),
 			purge(int64(restPurge), strings.Join(firstPurge[restPurge:2*restPurge], ", "), "200"),
 			purge(100, strings.Join(firstPurge[2*restPurge:], ", "), "100")),
@@ -71,6 +71,6 @@ func batches() map[string][]conformance.SQLStep {
 func deletingBatches() map[string][]conformance.SQLStep {
 	return map[string][]conformance.SQLStep{
 		"cost/settle": script(eraseAll(size, grants500(), size)),
-		"cost/cancel": append(batches()["cost/cancel"], changes(size, eraseCancelledText(list(), fmt.Sprint(size)))),
+		"cost/cancel": append(batches()["cost/cancel"], setting(alone, []conformance.SQLStep{changes(size, eraseCancelledText(list(), fmt.Sprint(size)))})...),
 	}
 }

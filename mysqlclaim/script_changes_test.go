@@ -62,8 +62,8 @@ const (
 	waitingHead = "SELECT id, due FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND "
 	waitingTail = waiting + "ORDER BY due, finished_at, id LIMIT "
 	waiting     = " AND (status = 'pending' OR (status = 'running' AND lease_until < T)) "
-	purgeable   = "SELECT id FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND due IS NULL AND finished_at < T " +
-		"AND status IN ('done', 'cancelled') ORDER BY finished_at LIMIT "
+	purgeable   = "SELECT id, finished_at FROM {t} FORCE INDEX (dueclaim_due) WHERE queue = _binary'default' AND due IS NULL AND finished_at < T " +
+		"AND status IN ('done', 'cancelled') ORDER BY finished_at, id LIMIT "
 )
 
 func purge(changed int64, ids, n string) conformance.SQLStep {
@@ -71,18 +71,18 @@ func purge(changed int64, ids, n string) conformance.SQLStep {
 		"AND status IN ('done', 'cancelled') AND finished_at < T LIMIT "+n+" FOR UPDATE SKIP LOCKED) AS was"+target)
 }
 
-// Waiting and Now don't look at the server before.
+// Now doesn't look at the server before.
 var sweeps = map[string][]conformance.SQLStep{
-	"waiting/first-page": {reads(waitingHead+"due < T+10000"+waitingTail+"3", row{"a", ms(-1000)}, row{"b", ms(-500)})},
-	"waiting/next-page": {
+	"waiting/first-page": script(reads(waitingHead+"due < T+10000"+waitingTail+"3", row{"a", ms(-1000)}, row{"b", ms(-500)})),
+	"waiting/next-page": script(
 		reads(waitingHead+"due = T-500 AND finished_at IS NULL AND id > _binary'b'"+waiting+"ORDER BY id LIMIT 3", row{"c", ms(-500)}),
-		reads(waitingHead + "due > T-500 AND due < T+10000" + waitingTail + "2"),
-	},
-	"waiting/none": {reads(waitingHead + "due < T+10000" + waitingTail + "3")},
+		reads(waitingHead+"due > T-500 AND due < T+10000"+waitingTail+"2"),
+	),
+	"waiting/none": script(reads(waitingHead + "due < T+10000" + waitingTail + "3")),
 	"clock/now": {{
 		Do: conformance.SQLQuery, OneRow: true, Rows: []row{{present * 1000}},
-		Text: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
+		Text: "SELECT " + serverClock,
 	}},
-	"purge/some": script(reads(purgeable+"10", row{"b"}, row{"a"}), purge(2, "_binary'a', _binary'b'", "2")),
+	"purge/some": script(reads(purgeable+"10", row{"b", ms(-9)}, row{"a", ms(-8)}), purge(2, "_binary'a', _binary'b'", "2")),
 	"purge/none": script(reads(purgeable + "10")),
 }

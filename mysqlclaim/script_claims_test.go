@@ -7,17 +7,21 @@ import (
 )
 
 const (
-	insertHead = "INSERT INTO {t} (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) VALUES "
+	insertHead = "INSERT INTO {t} (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) " +
+		"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES "
+	insertTail = ") SELECT _binary'default', v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, _binary'call-1', T " +
+		"FROM (SELECT " + serverClock + " AS now) AS c STRAIGHT_JOIN v WHERE TRUE"
 	insertBoth = insertHead +
-		"(_binary'default', _binary'a', 'pending', T+1000, T+1000, T, 7, _binary'mail', _binary'payload of a', x'01', _binary'call-1', T), " +
-		"(_binary'default', _binary'b', 'pending', T+2000, T+2000, T, 7, _binary'mail', _binary'payload of b', x'01', _binary'call-1', T)"
-	insertRest = insertBoth + " ON DUPLICATE KEY UPDATE id = VALUES(id)"
+		"ROW(_binary'a', T+1000, 7, _binary'mail', _binary'payload of a', x'01'), " +
+		"ROW(_binary'b', T+2000, 7, _binary'mail', _binary'payload of b', x'01')" + insertTail
+	serverClock = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)))"
+	insertRest  = insertBoth + " ON DUPLICATE KEY UPDATE id = VALUES(id)"
 
 	replaceA = "UPDATE (SELECT b.id, b.token, v.due, v.max_attempts, v.kind, v.payload, v.meta FROM " +
 		"(SELECT _binary'a' AS id, T+1000 AS due, 7 AS max_attempts, _binary'mail' AS kind, _binary'payload of a' AS payload, x'01' AS meta) AS v " +
 		"STRAIGHT_JOIN {t} AS b FORCE INDEX (PRIMARY) ON b.queue = _binary'default' AND b.id = v.id " +
 		"WHERE b.status NOT IN ('pending', 'running') AND b.call_id <> _binary'call-1' LIMIT 1 FOR UPDATE SKIP LOCKED) AS was" + target +
-		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, T), t.holder = DEFAULT(t.holder), t.lease_until = 0, " +
+		" SET t.status = 'pending', t.due = was.due, t.planned = was.due, t.token = GREATEST(was.token + 1, " + serverClock + "), t.holder = DEFAULT(t.holder), t.lease_until = 0, " +
 		"t.attempts = 0, t.crashes = 0, t.max_attempts = was.max_attempts, t.kind = was.kind, t.payload = was.payload, t.meta = was.meta, " +
 		"t.last_error = NULL, t.finished_at = NULL, t.call_id = _binary'call-1', t.created_at = T"
 )

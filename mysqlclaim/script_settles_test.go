@@ -68,7 +68,7 @@ var settles = map[string][]conformance.SQLStep{
 	"settle/retry":            script(retryA),
 	"settle/dead":             script(buryA),
 	"settle/released":         script(releaseA),
-	"settle/mixed":            script(finish(1, grantA, 1), retryB, buryC, releaseD),
+	"settle/mixed":            script(retryB, buryC, releaseD, finish(1, grantA, 1)),
 	"settle/repeat":           script(finish(0, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, doneB)),
 	"settle/gone":             script(finish(0, grantsAB, 2), readBack("_binary'a', _binary'b'")),
 	"settle/older":            script(finish(1, grantsAB, 2), readBack("_binary'a', _binary'b'", doneA, newerB)),
@@ -94,7 +94,7 @@ func deleting() map[string][]conformance.SQLStep {
 	both := func(rows ...row) conformance.SQLStep { return readBack("_binary'a', _binary'b'", rows...) }
 	m := map[string][]conformance.SQLStep{
 		"settle/done":             script(eraseAll(2, grantsAB, 2)),
-		"settle/mixed":            script(erase(1, grantA, 1), retryB, buryC, releaseD),
+		"settle/mixed":            script(retryB, buryC, releaseD, erase(1, grantA, 1)),
 		"settle/gone":             script(eraseAll(0, grantsAB, 2), both()),
 		"settle/older":            script(eraseAll(0, grantsAB, 2), both(runsA, newerB), erase(1, grantA, 1)),
 		"settle/cancelled":        script(eraseAll(0, grantsAB, 2), both(runsA, cancelledB), erase(1, grantA, 1)),
@@ -102,8 +102,8 @@ func deleting() map[string][]conformance.SQLStep {
 		"transaction/settle":      inTx(locked(both(runsA, runsB)), waits(erase(2, grantsAB, 2))),
 		"transaction/settle-lost": inTx(locked(both(runsA, newerB)), waits(erase(1, grantA, 1))),
 	}
-	m["cancel/fates"] = append(cancels["cancel/fates"][:3:3], changes(3, eraseCancelledText(five, "5")))
-	m["cancel/busy"] = append(cancels["cancel/busy"][:3:3], changes(1, eraseCancelledText("_binary'a', _binary'b'", "2")))
+	m["cancel/fates"] = append(cancels["cancel/fates"][:3:3], setting(alone, []conformance.SQLStep{changes(3, eraseCancelledText(five, "5"))})...)
+	m["cancel/busy"] = append(cancels["cancel/busy"][:3:3], setting(alone, []conformance.SQLStep{changes(1, eraseCancelledText("_binary'a', _binary'b'", "2"))})...)
 	return m
 }
 

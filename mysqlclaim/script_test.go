@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,21 +51,39 @@ func reads(text string, rows ...[]driver.Value) conformance.SQLStep {
 
 type row = []driver.Value
 
-// fit is the look at the server with which a fresh Store begins.
+// fit is the look at the server and the session with which a fresh Store begins.
 var fit = conformance.SQLStep{
-	Do: conformance.SQLQuery, Once: true, OneRow: true,
-	Text: "SELECT VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR)",
-	Rows: []row{{"8.0.36", "1", "0", "0"}},
+	Do: conformance.SQLQuery, Once: true,
+	Text: "SELECT SLEEP(0.001), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR), " +
+		"CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, SYSDATE(6) = NOW(6)",
+	Rows: []row{{0, "8.0.36", "1", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 0}},
 }
 
-// script begins with the look at the server.
+// script begins with the look at the server. Its statements set what they need.
 func script(steps ...conformance.SQLStep) []conformance.SQLStep {
-	return append([]conformance.SQLStep{fit}, steps...)
+	return append([]conformance.SQLStep{fit}, setting(alone, steps)...)
 }
 
-// inTx are steps between the caller's begin and commit.
+// inTx are steps between the caller's begin and commit. How long they wait is the caller's.
 func inTx(steps ...conformance.SQLStep) []conformance.SQLStep {
-	return append(append([]conformance.SQLStep{{Do: conformance.SQLBegin}}, steps...), conformance.SQLStep{Do: conformance.SQLCommit})
+	return append(append([]conformance.SQLStep{{Do: conformance.SQLBegin}, fit}, setting("", steps)...), conformance.SQLStep{Do: conformance.SQLCommit})
+}
+
+const alone = "SET_VAR(lock_wait_timeout = 1) "
+
+// setting puts into statements which session variables they set for themselves.
+func setting(more string, steps []conformance.SQLStep) []conformance.SQLStep {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		s := &steps[i]
+		verb, rest, _ := strings.Cut(s.Text, " ")
+		if s.Do == conformance.SQLQuery {
+			s.Text = verb + " /*+ " + more + "SET_VAR(sql_select_limit = 18446744073709551615) */ " + rest
+		} else {
+			s.Text = verb + " /*+ " + more + "SET_VAR(sql_safe_updates = 0) */ " + rest
+		}
+	}
+	return steps
 }
 
 // readBack reads the state of rows; each has id, status, due, token, holder,

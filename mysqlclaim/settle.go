@@ -27,12 +27,13 @@ func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Se
 	if len(settlements) == 0 {
 		return nil
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, s.db); err != nil {
 		return s.fail("settle", err)
 	}
 	var failed failures
-	if err := s.settle(ctx, s.auto(), now, sorted(settlements, settlementID), &failed); err != nil {
-		return s.fail("settle", err)
+	r := s.auto(time.Time{})
+	if err := s.settle(ctx, r, now, sorted(settlements, settlementID), &failed); err != nil {
+		return s.fail("settle", r.effect.prove(err))
 	}
 	return failed.err()
 }
@@ -42,7 +43,8 @@ func (s *Store) settle(ctx context.Context, r runner, now time.Time, items []ite
 	for _, it := range items {
 		groups[it.v.Outcome] = append(groups[it.v.Outcome], it)
 	}
-	for _, outcome := range []core.Outcome{core.Done, core.Retry, core.DeadLetter, core.Released} {
+	// Those that delete rows come last: a repeat of what was done before finds its rows.
+	for _, outcome := range []core.Outcome{core.Retry, core.DeadLetter, core.Released, core.Done} {
 		for _, chunk := range chunks(groups[outcome], settlementBytes) {
 			step := s.settleChunk
 			switch {

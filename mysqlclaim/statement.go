@@ -64,7 +64,8 @@ func (s *Store) update(was *text) *text {
 // one before it wrote, and the condition. Where a row is locked the server neither
 // waits nor passes over it, but changes nothing and fails with errLockTimeout.
 func (s *Store) directly() *text {
-	return new(text).sql("SET STATEMENT innodb_lock_wait_timeout = 0 FOR UPDATE ", s.quoted, " AS t FORCE INDEX (PRIMARY) SET ")
+	t := &text{direct: true}
+	return t.sql("UPDATE ", s.quoted, " AS t FORCE INDEX (PRIMARY) SET ")
 }
 
 // remove deletes the rows of a derived table.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
@@ -51,8 +52,7 @@ type Store struct {
 	quoted         string
 	queue          string
 	deleteFinished bool
-	checked        atomic.Bool // the server was found fit
-	mariadb        atomic.Bool // and is a MariaDB
+	known          atomic.Pointer[dialect] // the server was found fit
 }
 
 // New returns a Store on db, which it never closes. It doesn't talk to the
@@ -86,6 +86,11 @@ type runner struct {
 	direct bool
 	// settled says what it means that a settlement changed nothing.
 	settled func(claim.Row, core.Grant) error
+	// Session variables that a change and a query set for themselves.
+	changing, reading []string
+	dialect           dialect
+	by                time.Time // no change takes effect after it; zero: there is no such moment
+	effect            *effect
 }
 
 // conn is what *sql.DB, *sql.Conn and *sql.Tx have in common.
@@ -94,37 +99,56 @@ type conn interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// auto runs autocommit statements that pass over locked rows. Read-backs are
-// plain consistent reads: no locks, no waits, always of the newest commit.
-func (s *Store) auto() runner {
-	return runner{conn: s.db, skip: " SKIP LOCKED", direct: s.mariadb.Load(), settled: claim.Row.Settled}
+// auto runs autocommit statements that pass over locked rows, for one call. Read-backs
+// are plain consistent reads: no locks, no waits, always of the newest commit.
+func (s *Store) auto(by time.Time) runner {
+	d := s.dialect()
+	return runner{
+		conn: pool{s.db}, skip: " SKIP LOCKED", direct: d.mariadb, settled: claim.Row.Settled,
+		changing: []string{shortWait, anyUpdate}, reading: []string{shortWait, allRows},
+		dialect: d, by: by, effect: new(effect),
+	}
 }
 
 // within runs statements in the caller's transaction. There they wait for a
 // locked row (for a heartbeat's few milliseconds, mostly), and a read-back must
 // lock what it reads, since a plain one would see the transaction's old
-// snapshot.
+// snapshot. How long they may wait is the user's session's to say.
 func (s *Store) within(tx *sql.Tx) runner {
-	return runner{conn: tx, read: " FOR UPDATE", settled: claim.Row.SettledTx}
+	d := s.dialect()
+	r := runner{
+		conn: tx, read: " FOR UPDATE", settled: claim.Row.SettledTx,
+		changing: []string{anyUpdate}, reading: []string{allRows}, dialect: d, effect: new(effect),
+	}
+	if d.snapshot {
+		r.changing, r.reading = append(r.changing, newestRows), append(r.reading, newestRows)
+	}
+	return r
 }
 
 // exec runs a statement and returns how many rows it changed. Since every
 // statement here changes each row that it matches, clientFoundRows makes no
 // difference.
 func (r runner) exec(ctx context.Context, stmt *text) (int, error) {
-	res, err := r.conn.ExecContext(ctx, stmt.String())
-	if err != nil {
-		return 0, err
+	variables := r.changing
+	if stmt.direct {
+		variables = append(slices.Clip(variables), noWait)
 	}
-	n, err := res.RowsAffected()
+	res, err := r.conn.ExecContext(ctx, r.dialect.set(stmt.String(), variables...))
+	n := int64(0)
+	if err == nil {
+		n, err = res.RowsAffected()
+	}
+	r.effect.of(n, err)
 	return int(n), err
 }
 
 // change runs the statement that build makes: where it may, the direct one, and the
 // one that passes over locked rows if there are any.
 func (r runner) change(ctx context.Context, build func(r runner) *text) (int, error) {
-	n, err := r.exec(ctx, build(r))
-	if !r.direct || number(err) != errLockTimeout {
+	stmt := build(r)
+	n, err := r.exec(ctx, stmt)
+	if !stmt.direct || number(err) != errLockTimeout {
 		return n, err
 	}
 	r.direct = false
@@ -133,59 +157,28 @@ func (r runner) change(ctx context.Context, build func(r runner) *text) (int, er
 
 // rows runs a query and calls scan for each row.
 func (r runner) rows(ctx context.Context, stmt *text, scan func(*sql.Rows) error) error {
-	rows, err := r.conn.QueryContext(ctx, stmt.String())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // its error is in rows.Err, or one came before
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return each(ctx, r.conn, r.dialect.set(stmt.String(), r.reading...), nil, scan)
 }
 
-// ready finds out once whether the server can do what the statements need, so
-// that the error says so instead of a late surprise.
-func (s *Store) ready(ctx context.Context) error {
-	if s.checked.Load() {
+// ready finds out once whether the server and the session can do what the statements
+// need.
+func (s *Store) ready(ctx context.Context, conn conn) error {
+	if s.known.Load() != nil {
 		return nil
 	}
-	var version, autocommit, readOnly, innodb string
-	err := s.db.QueryRowContext(ctx, sessionQuery).Scan(&version, &autocommit, &readOnly, &innodb)
-	switch {
-	case err != nil:
-		return err
-	case !supported(version):
-		return fmt.Errorf("server version %s; want MySQL 8.0 or MariaDB 10.6 or newer", version)
-	case off(autocommit):
-		return fmt.Errorf("autocommit is off on this pool's connections, so nothing would be committed; remove it from the DSN or init_connect")
-	case !off(readOnly), !off(innodb):
-		return fmt.Errorf("the server is read-only (a replica?); mysqlclaim needs the primary")
+	d, err := examine(ctx, conn)
+	if err == nil {
+		s.known.Store(&d)
 	}
-	s.mariadb.Store(isMariaDB(version))
-	s.checked.Store(true)
-	return nil
+	return err
 }
 
-// @@read_only is a word in newer MariaDB, a number elsewhere.
-const sessionQuery = "SELECT VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR)"
-
-func off(v string) bool { return v == "0" || strings.EqualFold(v, "OFF") }
-
-func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
-
-// supported tells whether a version has FOR UPDATE SKIP LOCKED.
-func supported(version string) bool {
-	var major, minor int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
-		return false
+// dialect is what ready found out.
+func (s *Store) dialect() dialect {
+	if d := s.known.Load(); d != nil {
+		return *d
 	}
-	if isMariaDB(version) {
-		return major > 10 || major == 10 && minor >= 6
-	}
-	return major >= 8
+	return dialect{}
 }
 
 // item is an element of a caller's batch with its place in it.
@@ -195,13 +188,13 @@ type item[T any] struct {
 }
 
 // sorted returns the batch ordered by id: all statements then lock in the same
-// order, the primary key's.
+// order, the primary key's. Of several with one id the first one stays the first.
 func sorted[T any](batch []T, id func(T) core.ID) []item[T] {
 	items := make([]item[T], len(batch))
 	for i, v := range batch {
 		items[i] = item[T]{i, v}
 	}
-	slices.SortFunc(items, func(a, b item[T]) int { return strings.Compare(string(id(a.v)), string(id(b.v))) })
+	slices.SortStableFunc(items, func(a, b item[T]) int { return strings.Compare(string(id(a.v)), string(id(b.v))) })
 	return items
 }
 

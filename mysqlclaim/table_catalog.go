@@ -25,6 +25,7 @@ const (
 // read by one look. Nothing in it depends on the statistics that MySQL caches.
 type catalog struct {
 	mariadb  bool
+	dialect  dialect
 	session  map[string]string // the system variables of importance that there are
 	offsets  []offset          // of the session's clock, over a year
 	written  []offset          // of the clock by which the driver writes a time.Time, at the same instants
@@ -119,7 +120,12 @@ func (c *catalog) place(name string) {
 
 // readVariables reads the session's settings and which database it is in.
 func (c *catalog) readVariables(ctx context.Context, conn conn) error {
-	err := each(ctx, conn, "SHOW VARIABLES WHERE variable_name IN ("+variables+")", nil, func(rows *sql.Rows) error {
+	var version string
+	if err := one(ctx, conn, "SELECT VERSION()", nil, &version); err != nil {
+		return err
+	}
+	c.dialect.mariadb, c.dialect.snapshot = isMariaDB(version), snapshotIsolation(version)
+	err := each(ctx, conn, c.dialect.show(variables), nil, func(rows *sql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
 		c.session[strings.ToLower(name)] = value
@@ -324,7 +330,7 @@ func (c *catalog) readCollations(ctx context.Context, conn conn) error {
 
 // each runs a query whose arguments are the table's place.
 func (c *catalog) each(ctx context.Context, conn conn, query string, scan func(*sql.Rows) error) error {
-	return each(ctx, conn, query, []any{c.database, c.name}, scan)
+	return each(ctx, conn, c.dialect.set(query, allRows), []any{c.database, c.name}, scan)
 }
 
 func each(ctx context.Context, conn conn, query string, args []any, scan func(*sql.Rows) error) error {

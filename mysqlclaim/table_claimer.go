@@ -24,26 +24,29 @@ var (
 // read-back; in mode Transition a SELECT. A row that another transaction has
 // locked is passed over.
 func (t *Table) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	claimed, err := t.engine.Claim(ctx, pooled{t}, ids, lease)
+	conn := t.pooled(lease.By)
+	claimed, err := t.engine.Claim(ctx, conn, ids, lease)
 	if err != nil {
-		return nil, t.fail("claim", err)
+		return nil, t.fail("claim", conn.effect.prove(err))
 	}
 	return claimed, nil
 }
 
 // Extend implements core.Claimer.
 func (t *Table) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
-	return t.fail("extend", t.engine.Extend(ctx, pooled{t}, grants, until))
+	conn := t.pooled(time.Time{})
+	return t.fail("extend", conn.effect.prove(t.engine.Extend(ctx, conn, grants, until)))
 }
 
 // Settle implements core.Claimer.
 func (t *Table) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
-	return t.fail("settle", t.engine.Settle(ctx, pooled{t}, now, settlements))
+	conn := t.pooled(time.Time{})
+	return t.fail("settle", conn.effect.prove(t.engine.Settle(ctx, conn, now, settlements)))
 }
 
 // Waiting implements core.Claimer. It wants the index that Verify asks for.
 func (t *Table) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	entries, err := t.engine.Waiting(ctx, pooled{t}, now, after, before, limit)
+	entries, err := t.engine.Waiting(ctx, t.pooled(time.Time{}), now, after, before, limit)
 	return entries, t.fail("waiting", err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -20,14 +21,22 @@ var (
 
 // pooled is a Conn of autocommit statements, which pass over locked rows; see
 // statement.go for their shape.
-type pooled struct{ t *Table }
+type pooled struct {
+	t      *Table
+	by     time.Time // no change takes effect after it; zero: there is no such moment
+	effect *effect
+}
+
+func (t *Table) pooled(by time.Time) pooled { return pooled{t, by, new(effect)} }
 
 func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row)) error {
-	return p.t.query(ctx, p.t.db, q, "", row)
+	return p.t.query(ctx, p.t.db, q, queryMode{set: []string{shortWait, allRows}}, row)
 }
 
 func (p pooled) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
-	return p.t.change(ctx, p.t.db, c, changeMode{skip: " SKIP LOCKED", atOnce: exactAtOnce, alone: true})
+	return p.t.change(ctx, pool{p.t.db}, c, changeMode{
+		skip: " SKIP LOCKED", atOnce: exactAtOnce, alone: true, set: []string{shortWait, anyUpdate}, by: p.by, effect: p.effect,
+	})
 }
 
 // inTx is a Conn in a transaction of the user's, whose statements wait for locked
@@ -38,11 +47,11 @@ type inTx struct {
 }
 
 func (x inTx) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row)) error {
-	return x.t.query(ctx, x.tx, q, " FOR UPDATE", row)
+	return x.t.query(ctx, x.tx, q, queryMode{lock: " FOR UPDATE", set: []string{allRows}, joined: true}, row)
 }
 
 func (x inTx) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
-	return x.t.change(ctx, x.tx, c, changeMode{atOnce: 1})
+	return x.t.change(ctx, x.tx, c, changeMode{atOnce: 1, set: []string{anyUpdate}, effect: new(effect)})
 }
 
 // unfit is sqltable.Limits.Unfit; each of the errors that err joins must be such a one. They
@@ -67,11 +76,21 @@ func unfit(err error) bool {
 	return false
 }
 
+// queryMode is how a Query runs.
+type queryMode struct {
+	lock   string   // what to do about the rows of one that must be Current
+	set    []string // session variables that it sets for itself
+	joined bool     // it is part of a transaction of the user's
+}
+
 // changeMode is how a Change runs.
 type changeMode struct {
 	skip   string // what to do about locked rows
 	atOnce int    // how many statements of an exact one run at once
 	alone  bool   // each statement is a transaction of its own
+	set    []string
+	by     time.Time
+	effect *effect
 }
 
 // exactAtOnce is how many statements of an exact Change run at once: MySQL can't
@@ -79,12 +98,12 @@ type changeMode struct {
 // driver can't pipeline them.
 const exactAtOnce = 4
 
-func (t *Table) query(ctx context.Context, conn conn, q sqltable.Query, lock string, row func(sqltable.Row)) error {
+func (t *Table) query(ctx context.Context, conn conn, q sqltable.Query, mode queryMode, row func(sqltable.Row)) error {
 	c, err := t.facts(ctx, conn)
 	if err != nil {
 		return err
 	}
-	text, err := t.selection(c, q, lock)
+	text, err := t.selection(c, q, mode)
 	if err == nil {
 		err = t.run(ctx, conn, text, q.Out, row)
 	}
@@ -101,17 +120,23 @@ func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, mode 
 		if s.err != nil {
 			return 0, s.err
 		}
-		res, err := conn.ExecContext(ctx, s.String())
-		if err != nil {
-			t.forget(err)
-			return 0, err
+		set := mode.set
+		if !mode.alone && c.dialect.snapshot {
+			set = append(slices.Clip(set), newestRows)
 		}
-		return res.RowsAffected()
+		n := int64(0)
+		res, err := conn.ExecContext(ctx, c.dialect.set(s.String(), set...))
+		if err == nil {
+			n, err = res.RowsAffected()
+		}
+		mode.effect.of(n, err)
+		t.forget(err)
+		return n, err
 	}
 	if len(ch.Items) == 1 || ch.Exact {
 		changed, err := eachItem(ch.Items, mode.atOnce, func(it *sqltable.Item) (bool, error) {
-			n, err := exec(t.changeOne(c, ch, it, mode.skip))
-			if mode.alone && ch.Exact && mustRollBack(err) {
+			n, err := exec(t.changeOne(c, ch, it, mode))
+			if mode.alone && ch.Exact && mustRollBack(err) && number(err) != errLockTimeout {
 				// It lost a deadlock, and that is known: as if the row had been locked. An
 				// error would make the outcome of all the others unknown.
 				return false, nil
@@ -120,7 +145,7 @@ func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, mode 
 		})
 		return sqltable.Changes{Changed: changed}, err
 	}
-	n, err := exec(t.changeAll(c, ch, mode.skip))
+	n, err := exec(t.changeAll(c, ch, mode))
 	if err != nil || n != 0 && n != int64(len(ch.Items)) {
 		return sqltable.Changes{}, err
 	}
@@ -180,7 +205,7 @@ func eachItem(items []sqltable.Item, atOnce int, one func(*sqltable.Item) (bool,
 }
 
 // changeOne is the change of one item, its fields literals.
-func (t *Table) changeOne(c *catalog, ch sqltable.Change, it *sqltable.Item, skip string) *statement {
+func (t *Table) changeOne(c *catalog, ch sqltable.Change, it *sqltable.Item, mode changeMode) *statement {
 	s := t.statement(c)
 	s.changing, s.item = true, it
 	s.sql("UPDATE (SELECT ")
@@ -189,13 +214,13 @@ func (t *Table) changeOne(c *catalog, ch sqltable.Change, it *sqltable.Item, ski
 	s.from("t")
 	s.sql(" WHERE ")
 	s.expr(sqltable.Expr{sqltable.IDIn{it.ID}})
-	s.guard(ch, 1, skip)
+	s.guard(ch, 1, mode)
 	return s
 }
 
 // changeAll is the change of many items. Where they differ, v is a table of
 // literals.
-func (t *Table) changeAll(c *catalog, ch sqltable.Change, skip string) *statement {
+func (t *Table) changeAll(c *catalog, ch sqltable.Change, mode changeMode) *statement {
 	s := t.statement(c)
 	s.changing, s.fields = true, ch.Fields
 	s.sql("UPDATE (SELECT ")
@@ -222,7 +247,7 @@ func (t *Table) changeAll(c *catalog, ch sqltable.Change, skip string) *statemen
 			s.sql("TRUE")
 		}
 	}
-	s.guard(ch, len(ch.Items), skip)
+	s.guard(ch, len(ch.Items), mode)
 	return s
 }
 
@@ -281,12 +306,12 @@ func (s *statement) items(ch sqltable.Change) {
 }
 
 // guard ends the derived table and writes the rest of the statement.
-func (s *statement) guard(ch sqltable.Change, n int, skip string) {
+func (s *statement) guard(ch sqltable.Change, n int, mode changeMode) {
 	if len(ch.Guard) > 0 {
 		s.sql(" AND ")
 		s.expr(ch.Guard)
 	}
-	s.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", skip, ") AS was STRAIGHT_JOIN ")
+	s.andInTime(mode.by).sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", mode.skip, ") AS was STRAIGHT_JOIN ")
 	s.from("o")
 	s.sql(" ON o.", quoteName(s.t.def.ID.Name), " = was.k SET ")
 	s.assigning = true

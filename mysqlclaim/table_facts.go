@@ -18,11 +18,11 @@ func (t *Table) facts(ctx context.Context, conn conn) (*catalog, error) {
 	if c := t.known.Load(); c != nil {
 		return c, nil
 	}
-	c := newCatalog()
-	if err := c.readVariables(ctx, conn); err != nil {
+	if _, err := examine(ctx, conn); err != nil {
 		return nil, err
 	}
-	if err := t.fit(c); err != nil {
+	c := newCatalog()
+	if err := c.readVariables(ctx, conn); err != nil {
 		return nil, err
 	}
 	c.place(t.def.Name)
@@ -52,31 +52,6 @@ func (t *Table) forget(err error) {
 	case errNoTable, errNoColumn, errNoKey, errCollation, errCollations:
 		t.known.Store(nil)
 	}
-}
-
-// fit refuses a server or session on which nothing would work; see Store.ready.
-func (t *Table) fit(c *catalog) error {
-	version := c.session["version"]
-	switch {
-	case !supported(version):
-		return fmt.Errorf("server version %s; want MySQL 8.0 or MariaDB 10.6 or newer", version)
-	case off(c.session["autocommit"]):
-		return errors.New("autocommit is off on this pool's connections, so nothing would be committed; remove it from the DSN or init_connect")
-	case on(c.session["read_only"]), on(c.session["innodb_read_only"]):
-		return errors.New("the server is read-only (a replica?); mysqlclaim needs the primary")
-	case t.stamped() && !c.mariadb && !hintsZone(version):
-		return fmt.Errorf("server version %s; want MySQL 8.0.17 or newer for columns of type TIMESTAMP", version)
-	}
-	return nil
-}
-
-func on(v string) bool { return v != "" && !off(v) }
-
-// hintsZone tells whether a version of MySQL knows SET_VAR(time_zone = …).
-func hintsZone(version string) bool {
-	var major, minor, patch int
-	n, _ := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
-	return n == 3 && (major > 8 || major == 8 && (minor > 0 || patch >= 17))
 }
 
 // stamped tells whether a mapped column is a TIMESTAMP, what it shows depends on

@@ -33,7 +33,7 @@ func (r *recorder) keep(text string, err error) {
 }
 
 func (r *recorder) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row)) error {
-	r.keep(r.t.selection(r.c, q, ""))
+	r.keep(r.t.selection(r.c, q, queryMode{}))
 	if r.below == nil {
 		return nil
 	}
@@ -43,12 +43,12 @@ func (r *recorder) Query(ctx context.Context, q sqltable.Query, row func(sqltabl
 func (r *recorder) Change(ctx context.Context, ch sqltable.Change) (sqltable.Changes, error) {
 	if len(ch.Items) == 1 || ch.Exact {
 		for i := range ch.Items {
-			s := r.t.changeOne(r.c, ch, &ch.Items[i], " SKIP LOCKED")
+			s := r.t.changeOne(r.c, ch, &ch.Items[i], changeMode{skip: " SKIP LOCKED"})
 			r.keep(s.String(), s.err)
 		}
 	}
 	if !ch.Exact {
-		s := r.t.changeAll(r.c, ch, " SKIP LOCKED")
+		s := r.t.changeAll(r.c, ch, changeMode{skip: " SKIP LOCKED"})
 		r.keep(s.String(), s.err)
 	}
 	if r.below == nil {
@@ -79,7 +79,7 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 				assert.NotContains(t, serious(found), "due-index-missing ")
 				c, err := table.facts(ctx, x.db)
 				require.NoError(t, err)
-				byID := &recorder{t: table, c: c, below: pooled{table}}
+				byID := &recorder{t: table, c: c, below: table.pooled(time.Time{})}
 				some := idsOf(list[:200])
 				claimed, err := table.engine.Claim(ctx, byID, some, leaseOf("h", at(5000)))
 				require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 					}
 				}
 
-				sweeps := &recorder{t: table, c: c, below: pooled{table}}
+				sweeps := &recorder{t: table, c: c, below: table.pooled(time.Time{})}
 				for _, after := range []core.Entry{{}, {ID: list[700].ID, Due: list[700].Due}} {
 					_, err := table.engine.Waiting(ctx, sweeps, at(5002), after, at(5000), 50)
 					require.NoError(t, err)

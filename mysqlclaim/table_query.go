@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -11,16 +12,9 @@ import (
 )
 
 // selection is the SELECT of a Query, and what to put behind it.
-func (t *Table) selection(c *catalog, q sqltable.Query, lock string) (string, error) {
+func (t *Table) selection(c *catalog, q sqltable.Query, mode queryMode) (string, error) {
 	s := t.statement(c)
-	switch {
-	case t.stamped() && c.mariadb:
-		s.sql("SET STATEMENT time_zone = '+00:00' FOR SELECT ")
-	case t.stamped():
-		s.sql("SELECT /*+ SET_VAR(time_zone = '+00:00') */ ")
-	default:
-		s.sql("SELECT ")
-	}
+	s.sql("SELECT ")
 	for i, o := range q.Out {
 		if i > 0 {
 			s.sql(", ")
@@ -29,9 +23,16 @@ func (t *Table) selection(c *catalog, q sqltable.Query, lock string) (string, er
 	}
 	s.expr(q.Rest)
 	if q.Current {
-		s.sql(lock)
+		s.sql(mode.lock)
 	}
-	return s.String(), s.err
+	set := slices.Clip(mode.set)
+	if t.stamped() {
+		set = append(set, "time_zone = '+00:00'")
+	}
+	if mode.joined && c.dialect.snapshot {
+		set = append(set, newestRows)
+	}
+	return c.dialect.set(s.String(), set...), s.err
 }
 
 // out writes what is read: bytes and integers, which no driver option changes.

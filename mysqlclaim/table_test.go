@@ -43,39 +43,6 @@ func TestErrorsOfATableSayWhatIsWrong(t *testing.T) {
 	})
 }
 
-func TestATableRefusesAServerOnWhichNothingWouldWork(t *testing.T) {
-	plain := newTable(t, open(t, "root@tcp(127.0.0.1:1)/x", ""), recipeDef("orders"))
-	def := recipeDef("orders")
-	def.Due = claim.DueTime{Column: claim.TimeColumn{Name: "due", Kind: claim.Timestamp}}
-	stamped := newTable(t, plain.db, def)
-	for name, c := range map[string]struct {
-		table *Table
-		set   map[string]string
-		want  string
-	}{
-		"all well":      {plain, nil, ""},
-		"old":           {plain, map[string]string{"version": "5.7.1"}, "server version 5.7.1"},
-		"no autocommit": {plain, map[string]string{"autocommit": "OFF"}, "autocommit is off"},
-		"replica":       {plain, map[string]string{"read_only": "ON"}, "read-only"},
-		"no hints":      {stamped, map[string]string{"version": "8.0.16"}, "8.0.17"},
-		"hints":         {stamped, map[string]string{"version": "8.0.17"}, ""},
-		"hints of 8.4":  {stamped, map[string]string{"version": "8.4.0"}, ""},
-		"MariaDB":       {stamped, map[string]string{"version": "10.6.1-MariaDB"}, ""},
-	} {
-		catalog := newCatalog()
-		catalog.session = map[string]string{"version": "8.0.30", "autocommit": "ON", "read_only": "OFF"}
-		for k, v := range c.set {
-			catalog.session[k] = v
-		}
-		catalog.mariadb = name == "MariaDB"
-		if err := c.table.fit(catalog); c.want == "" {
-			assert.NoError(t, err, name)
-		} else {
-			assert.ErrorContains(t, err, c.want, name)
-		}
-	}
-}
-
 // A TIMESTAMP is an instant, whatever clocks show: here the hour that Berlin's
 // show twice, in a session whose zone the server knows by its offset only.
 func TestTimestampsAreInstants(t *testing.T) {

@@ -48,9 +48,14 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 		it.v.Due = core.CeilMilli(it.v.Due)
 		valid = append(valid, it)
 	}
-	valid, err := s.passOverLive(ctx, tx, call, valid, &failed)
+	if err := s.ready(ctx, tx); err != nil {
+		return s.failTx(op, err)
+	}
+	call.By = time.Time{} // the user's transaction is over or not
+	r := s.within(tx)
+	valid, err := s.passOverLive(ctx, r, call, valid, &failed)
 	if err == nil {
-		err = s.insert(ctx, s.within(tx), call, valid, &failed)
+		err = s.insert(ctx, r, call, valid, &failed)
 	}
 	if err != nil {
 		return s.failTx(op, err)
@@ -62,10 +67,11 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 // locks the rows that it finds in its way until the transaction ends, and would
 // hold up those tasks' heartbeats. What became live after the transaction's
 // snapshot it doesn't see; the INSERT does.
-func (s *Store) passOverLive(ctx context.Context, tx *sql.Tx, call core.Call, items []item[core.Task], failed *failures) ([]item[core.Task], error) {
+func (s *Store) passOverLive(ctx context.Context, r runner, call core.Call, items []item[core.Task], failed *failures) ([]item[core.Task], error) {
+	r.read = ""
 	left := make([]item[core.Task], 0, len(items))
 	for _, chunk := range chunks(items, idBytes(taskID)) {
-		rows, err := s.readBack(ctx, runner{conn: tx}, idList(chunk, taskID))
+		rows, err := s.readBack(ctx, r, idList(chunk, taskID))
 		if err != nil {
 			return nil, err
 		}
@@ -94,6 +100,9 @@ func (s *Store) passOverLive(ctx context.Context, tx *sql.Tx, call core.Call, it
 // innodb_lock_wait_timeout.
 func (s *Store) SettleTx(ctx context.Context, tx *sql.Tx, now time.Time, settlements []core.Settlement) error {
 	valid, failed := checkSettlements(settlements)
+	if err := s.ready(ctx, tx); err != nil {
+		return s.failTx("settle in a transaction", err)
+	}
 	if err := s.settle(ctx, s.within(tx), core.FloorMilli(now), valid, &failed); err != nil {
 		return s.failTx("settle in a transaction", err)
 	}

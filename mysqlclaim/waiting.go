@@ -16,12 +16,16 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 	if err := ctx.Err(); err != nil { // there may be nothing to ask for
 		return nil, s.fail("waiting", err)
 	}
+	if err := s.ready(ctx, s.db); err != nil {
+		return nil, s.fail("waiting", err)
+	}
+	r := s.auto(time.Time{})
 	var out []core.Entry
 	for _, part := range spans(after, before) {
 		if len(out) >= limit {
 			break
 		}
-		err := s.auto().rows(ctx, s.waitingStatement(now, part, limit-len(out)), func(rows *sql.Rows) error {
+		err := r.rows(ctx, s.waitingStatement(now, part, limit-len(out)), func(rows *sql.Rows) error {
 			var id core.ID
 			var due int64
 			if err := rows.Scan(&id, &due); err != nil {
