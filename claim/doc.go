@@ -14,7 +14,8 @@
 //	due          when it may run; NULL once it is done, dead or cancelled.
 //	             Indexed (queue, due, id). A claim and an extension leave it alone.
 //	planned      the due time asked for by Insert, Reschedule or Retry (lateness)
-//	token        the fence: rises with every grant, also across a replacement
+//	token        the fence: rises with every grant, also across a replacement and a
+//	             deletion
 //	holder       the Lease.Holder of the newest grant, kept when it is settled,
 //	             empty for a task that was never granted
 //	lease_until  the end of the lease while running, else 0; a row cancelled under
@@ -31,8 +32,8 @@
 //
 // # The transitions
 //
-//	Insert      no row -> pending, token = Call.Now; or done/dead/cancelled with
-//	            another call_id -> pending, token = max(token+1, Call.Now),
+//	Insert      no row -> pending, token = clock; or done/dead/cancelled with
+//	            another call_id -> pending, token = max(token+1, clock),
 //	            holder empty, attempts = crashes = 0
 //	Claim       pending, due <= DueBy -> running, token+1, attempts+1
 //	            running, lease_until < Now, due <= DueBy -> running, token+1,
@@ -45,6 +46,11 @@
 //	            where running and lease_until >= now, else 0
 //	Reschedule  pending, due = From (or From zero), due <> To -> due = planned = To
 //	Purge       done or cancelled, finished_at < before -> no row
+//
+// clock is the store's own, in microseconds, as the statement reads it where it makes the
+// change: Call.Now is what a producer believes, and could lie below a token that was
+// given meanwhile. Insert, Claim, Cancel and Reschedule have no effect once that clock is
+// past the By of their call.
 //
 // What a conditional statement did not change is read back, and [Row] says what
 // that means.

@@ -21,13 +21,15 @@ import (
 //
 // Memory is no [core.TimeSource]: schedulers on it go by the process clock or by
 // the now that is passed to Tick, so tests with testing/synctest or with times
-// of their own work. It starts no goroutine.
+// of their own work. It starts no goroutine. What it reads the process clock for is
+// whether a call comes after its By; see MemoryOptions.Now.
 //
 // Like every adapter it takes tasks as core passes them and doesn't check them.
 type Memory struct {
 	options MemoryOptions
 
 	mu       sync.Mutex
+	token    int64 // the highest that was given
 	tasks    map[core.ID]*MemoryTask
 	live     order // pending and running, by due time
 	finished order // done and cancelled, by the time when they were
@@ -44,6 +46,10 @@ type MemoryOptions struct {
 	// of keeping it for Purge. A repeat after a lost reply then can't recognise
 	// it; see the methods of [core.Store]. Dead tasks are kept anyhow.
 	DeleteFinished bool
+	// Now is the clock that a call's By (see [core.Call]) is compared with. Set it
+	// where the schedulers go by another clock than the process's: by a TimeSource
+	// around the Memory. Nil: time.Now.
+	Now func() time.Time
 }
 
 // MemoryTask is a task as a Memory keeps it: a row of the managed table (see the
@@ -57,6 +63,9 @@ type MemoryTask struct {
 
 // NewMemory returns an empty Memory.
 func NewMemory(options MemoryOptions) *Memory {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	return &Memory{options: options, tasks: map[core.ID]*MemoryTask{}}
 }
 
@@ -191,6 +200,14 @@ func (t *MemoryTask) clone() MemoryTask {
 	c := *t
 	c.Payload, c.Meta = bytes.Clone(t.Payload), bytes.Clone(t.Meta)
 	return c
+}
+
+// late is core.ErrNotDone when the clock is past by. The caller holds the lock.
+func (m *Memory) late(by time.Time, call string) error {
+	if by.IsZero() || !m.options.Now().After(by) {
+		return nil
+	}
+	return fmt.Errorf("claim: memory: %s: %w: it came after its caller had given it up", call, core.ErrNotDone)
 }
 
 func done(ctx context.Context, call string) error {

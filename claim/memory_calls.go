@@ -16,6 +16,9 @@ func (m *Memory) Insert(ctx context.Context, call core.Call, tasks []core.Task) 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.late(call.By, "insert"); err != nil {
+		return err
+	}
 	var failed []core.ItemError
 	for i := range tasks {
 		if err := m.insert(call, &tasks[i]); err != nil {
@@ -26,17 +29,14 @@ func (m *Memory) Insert(ctx context.Context, call core.Call, tasks []core.Task) 
 }
 
 func (m *Memory) insert(call core.Call, task *core.Task) error {
-	token := call.Now.UnixMilli()
-	if old, ok := m.tasks[task.ID]; ok {
-		if old.Status.Live() || old.CallID == call.ID {
-			return old.Inserted(call)
-		}
-		token = max(token, old.Token+1)
+	if old, ok := m.tasks[task.ID]; ok && (old.Status.Live() || old.CallID == call.ID) {
+		return old.Inserted(call)
 	}
+	m.token = max(m.token+1, call.Now.UnixMicro())
 	due := ceil(task.Due)
 	m.put(&MemoryTask{
 		Row: Row{
-			ID: task.ID, Status: Pending, Due: due, Planned: due, Token: token,
+			ID: task.ID, Status: Pending, Due: due, Planned: due, Token: m.token,
 			MaxAttempts: task.MaxAttempts, Kind: task.Kind,
 			Payload: bytes.Clone(task.Payload), Meta: bytes.Clone(task.Meta),
 			CallID: call.ID,
@@ -56,6 +56,9 @@ func (m *Memory) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.late(lease.By, "claim"); err != nil {
+		return nil, err
+	}
 	claimed := make([]core.Claimed, len(ids))
 	for i, id := range ids {
 		claimed[i] = m.claim(id, lease)
@@ -69,6 +72,7 @@ func (m *Memory) claim(id core.ID, lease core.Lease) core.Claimed {
 		return Gone(id)
 	}
 	t.Claim(lease) // it leaves the due time, and a live task live
+	m.token = max(m.token, t.Token)
 	c := t.Claimed(lease)
 	c.Task.Payload, c.Task.Meta = bytes.Clone(c.Task.Payload), bytes.Clone(c.Task.Meta)
 	return c
@@ -143,6 +147,9 @@ func (m *Memory) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]c
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.late(call.By, "cancel"); err != nil {
+		return nil, err
+	}
 	fates := make([]core.Fate, len(ids))
 	for i, id := range ids {
 		fates[i] = m.cancel(call.Now, id)
@@ -167,12 +174,15 @@ func (m *Memory) cancel(now time.Time, id core.ID) core.Fate {
 }
 
 // Reschedule implements [core.Store].
-func (m *Memory) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
+func (m *Memory) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
 	if err := done(ctx, "reschedule"); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.late(call.By, "reschedule"); err != nil {
+		return err
+	}
 	var failed []core.ItemError
 	for i, move := range moves {
 		if err := m.reschedule(move); err != nil {

@@ -1,6 +1,7 @@
 package sqliteclaim
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,16 +28,17 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 // Cancel implements [core.Store].
 func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
 	var fates []core.Fate
-	for _, chunk := range claim.Chunks(ids, maxItems, 0, nil) {
+	err := claim.InChunks(ids, maxItems, 0, nil, func(ids []core.ID) error {
 		var f []core.Fate
-		err := s.write(ctx, len(chunk), func(q querier) (err error) {
-			f, err = s.cancelIn(ctx, q, call.Now, chunk)
+		err := s.do(ctx, "cancel", len(ids), call.By, func(q querier) (err error) {
+			f, err = s.cancelIn(ctx, q, call.Now, ids)
 			return err
 		})
-		if err != nil {
-			return nil, s.wrap("cancel", err)
-		}
 		fates = append(fates, f...)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return fates, nil
 }
@@ -78,20 +80,15 @@ SELECT id, status, coalesce(due, 0) FROM $table
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Reschedule implements [core.Store].
-func (s *Store) Reschedule(ctx context.Context, _ core.Call, moves []core.Move) error {
-	var failed []core.ItemError
-	for start, chunk := range claim.Chunks(moves, maxItems, 0, nil) {
-		var errs []core.ItemError
-		err := s.write(ctx, len(chunk), func(q querier) (err error) {
-			errs, err = s.rescheduleIn(ctx, q, chunk)
+func (s *Store) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
+	return claim.InChunks(moves, maxItems, 0, nil, func(moves []core.Move) error {
+		var refused []core.ItemError
+		err := s.do(ctx, "reschedule", len(moves), call.By, func(q querier) (err error) {
+			refused, err = s.rescheduleIn(ctx, q, moves)
 			return err
 		})
-		if err != nil {
-			return s.wrap("reschedule", err)
-		}
-		failed = appendErrors(failed, start, errs)
-	}
-	return core.NewBatchError(failed)
+		return cmp.Or(err, core.NewBatchError(refused))
+	})
 }
 
 func (s *Store) rescheduleIn(ctx context.Context, q querier, moves []core.Move) ([]core.ItemError, error) {

@@ -1,6 +1,7 @@
 package sqliteclaim
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,20 +29,17 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 // Claim implements [core.Claimer].
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	var claimed []core.Claimed
-	for _, chunk := range claim.Chunks(ids, maxItems, 0, nil) {
+	err := claim.InChunks(ids, maxItems, 0, nil, func(ids []core.ID) error {
 		var c []core.Claimed
-		err := s.write(ctx, len(chunk), func(q querier) (err error) {
-			c, err = s.claimIn(ctx, q, chunk, lease)
+		err := s.do(ctx, "claim", len(ids), lease.By, func(q querier) (err error) {
+			c, err = s.claimIn(ctx, q, ids, lease)
 			return err
 		})
-		if err != nil {
-			return nil, s.wrap("claim", err)
-		}
-		if claimed == nil {
-			claimed = c
-		} else {
-			claimed = append(claimed, c...)
-		}
+		claimed = append(claimed, c...)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return claimed, nil
 }
@@ -62,6 +60,7 @@ func (s *Store) claimIn(ctx context.Context, q querier, ids []core.ID, lease cor
 		}
 		if i, ok := place[string(r.ID)]; ok {
 			r.ID = ids[i]
+			tokens.saw(r.Token)
 			claimed[i] = r.Claimed(lease)
 			delete(place, string(r.ID))
 		}
@@ -91,19 +90,14 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Extend implements [core.Claimer].
 func (s *Store) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
-	var failed []core.ItemError
-	for start, chunk := range claim.Chunks(grants, maxItems, 0, nil) {
-		var errs []core.ItemError
-		err := s.write(ctx, len(chunk), func(q querier) (err error) {
-			errs, err = s.extendIn(ctx, q, chunk, until)
+	return claim.InChunks(grants, maxItems, 0, nil, func(grants []core.Grant) error {
+		var refused []core.ItemError
+		err := s.do(ctx, "extend", len(grants), never, func(q querier) (err error) {
+			refused, err = s.extendIn(ctx, q, grants, until)
 			return err
 		})
-		if err != nil {
-			return s.wrap("extend", err)
-		}
-		failed = appendErrors(failed, start, errs)
-	}
-	return core.NewBatchError(failed)
+		return cmp.Or(err, core.NewBatchError(refused))
+	})
 }
 
 func (s *Store) extendIn(ctx context.Context, q querier, grants []core.Grant, until time.Time) ([]core.ItemError, error) {

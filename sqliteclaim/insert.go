@@ -1,24 +1,19 @@
 package sqliteclaim
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
 	"github.com/dueclaim/dueclaim/core"
 )
 
-// A transaction covers at most so many items, and tasks of so many bytes beyond
-// the first, so that a huge batch doesn't keep others from the file for long.
-const (
-	maxItems = 2000
-	maxBytes = 4 << 20
-)
-
 const insertSQL = `
 INSERT INTO $table (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at)
-VALUES (?1, ?4, 'pending', ?5, ?5, ?2, ?6, ?7, ?8, ?9, ?3, ?2)
+VALUES (?1, ?4, 'pending', ?5, ?5, ?10, ?6, ?7, ?8, ?9, ?3, ?2)
 ON CONFLICT (queue, id) DO UPDATE SET
 	status = 'pending', due = excluded.due, planned = excluded.planned,
 	token = max(token + 1, excluded.token), holder = '', lease_until = 0,
@@ -33,19 +28,14 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Insert implements [core.Store].
 func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
-	var failed []core.ItemError
-	for start, chunk := range claim.Chunks(tasks, maxItems, maxBytes, taskBytes) {
-		var errs []core.ItemError
-		err := s.write(ctx, share(chunk, taskBytes), func(q querier) (err error) {
-			errs, err = s.insertInto(ctx, q, call, chunk)
+	return claim.InChunks(tasks, maxItems, maxBytes, taskBytes, func(tasks []core.Task) error {
+		var refused []core.ItemError
+		err := s.do(ctx, "insert", share(tasks, taskBytes), call.By, func(q querier) (err error) {
+			refused, err = s.insertInto(ctx, q, call, tasks)
 			return err
 		})
-		if err != nil {
-			return s.wrap("insert", err)
-		}
-		failed = appendErrors(failed, start, errs)
-	}
-	return core.NewBatchError(failed)
+		return cmp.Or(err, core.NewBatchError(refused))
+	})
 }
 
 // InsertTx is Insert inside a transaction of the caller's: the tasks are there
@@ -82,6 +72,11 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 	}
 	q := newOnSQL(tx)
 	defer q.close()
+	if len(good) > 0 { // before the clock is read, which insertInto does
+		if _, err := q.exec(ctx, s.sql.lock); err != nil {
+			return s.wrap("insert", err)
+		}
+	}
 	for start, chunk := range claim.Chunks(good, maxItems, maxBytes, taskBytes) {
 		errs, err := s.insertInto(ctx, q, call, chunk)
 		if err != nil {
@@ -92,13 +87,19 @@ func (s *Store) InsertTx(ctx context.Context, tx *sql.Tx, call core.Call, tasks 
 	return batchError(failed)
 }
 
-// insertInto inserts a chunk and returns the refusals by place in it.
+// lockSQL takes the file's write lock for the transaction that it is in, if that hasn't
+// it yet, and changes nothing.
+const lockSQL = `UPDATE $table SET token = token WHERE 0`
+
+// insertInto inserts a chunk, in a transaction that holds the write lock, and returns
+// the refusals by place in it.
 func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks []core.Task) ([]core.ItemError, error) {
 	var refused []int
+	token := tokens.next(time.Now())
 	for i := range tasks {
 		t := &tasks[i]
 		n, err := q.exec(ctx, s.sql.insert, s.queue, call.Now.UnixMilli(), call.ID,
-			string(t.ID), t.Due.UnixMilli(), t.MaxAttempts, t.Kind, t.Payload, t.Meta)
+			string(t.ID), t.Due.UnixMilli(), t.MaxAttempts, t.Kind, t.Payload, t.Meta, token)
 		if err != nil {
 			return nil, err
 		}
@@ -110,15 +111,6 @@ func (s *Store) insertInto(ctx context.Context, q querier, call core.Call, tasks
 		func(i int) core.ID { return tasks[i].ID },
 		func(r *claim.Row) []any { return []any{(*string)(&r.ID), (*string)(&r.Status), &r.CallID} },
 		func(r claim.Row, i int) error { return r.Inserted(call) })
-}
-
-// share is a chunk's part of what a transaction covers at most, in items.
-func share[T any](chunk []T, size func(T) int) int {
-	bytes := 0
-	for _, item := range chunk {
-		bytes += size(item)
-	}
-	return max(len(chunk), bytes/(maxBytes/maxItems))
 }
 
 func taskBytes(t core.Task) int { return len(t.ID) + len(t.Kind) + len(t.Payload) + len(t.Meta) }

@@ -26,7 +26,7 @@ func quoted(table, suffix string) string { return claim.QuoteTable(table+suffix,
 // statements are the texts of all statements on one table. A list of ids comes as
 // one JSON parameter: the text doesn't depend on how many there are.
 type statements struct {
-	insert, inserted        string
+	lock, insert, inserted  string
 	claim, claimed          string
 	extend, extended        string
 	done, deleteDone, dead  string
@@ -40,7 +40,7 @@ type statements struct {
 func newStatements(table string) statements {
 	text := func(s string) string { return strings.ReplaceAll(s, "$table", quoted(table, "")) }
 	return statements{
-		insert: text(insertSQL), inserted: text(insertedSQL),
+		lock: text(lockSQL), insert: text(insertSQL), inserted: text(insertedSQL),
 		claim: text(claimSQL), claimed: text(claimedSQL),
 		extend: text(extendSQL), extended: text(extendedSQL),
 		done: text(doneSQL), deleteDone: text(deleteDoneSQL), dead: text(deadSQL),

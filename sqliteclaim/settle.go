@@ -1,6 +1,7 @@
 package sqliteclaim
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -27,19 +28,14 @@ WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // Settle implements [core.Claimer].
 func (s *Store) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
-	var failed []core.ItemError
-	for start, chunk := range claim.Chunks(settlements, maxItems, maxBytes, settlementBytes) {
-		var errs []core.ItemError
-		err := s.write(ctx, share(chunk, settlementBytes), func(q querier) (err error) {
-			errs, err = s.settleIn(ctx, q, now, chunk, claim.Row.Settled)
+	return claim.InChunks(settlements, maxItems, maxBytes, settlementBytes, func(settlements []core.Settlement) error {
+		var refused []core.ItemError
+		err := s.do(ctx, "settle", share(settlements, settlementBytes), never, func(q querier) (err error) {
+			refused, err = s.settleIn(ctx, q, now, settlements, claim.Row.Settled)
 			return err
 		})
-		if err != nil {
-			return s.wrap("settle", err)
-		}
-		failed = appendErrors(failed, start, errs)
-	}
-	return core.NewBatchError(failed)
+		return cmp.Or(err, core.NewBatchError(refused))
+	})
 }
 
 // SettleTx is Settle inside a transaction of the caller's: what the task did in

@@ -87,23 +87,23 @@ func newWriter(patient bool, open func(ctx context.Context) (session, error)) *w
 // first time in vain, so it must not add to what it did before. The first time may be
 // in another caller's goroutine, where f must not call runtime.Goexit.
 //
-// When ctx ends before the call's turn, the error is ctx's and nothing was done.
+// When ctx ends before the call's turn, the error wraps ctx's and core.ErrNotDone.
 //
 // It doesn't use sql.Tx, which rolls back in a goroutine of its own when ctx is
 // done: the transaction might still be open when the call has returned.
 func (w *writer) write(ctx context.Context, items int, f func(q querier) error) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return undone(err)
 	}
 	c := &work{ctx: ctx, items: items, run: f, turn: make(chan struct{}, 1)}
 	if leads, err := w.enter(c); err != nil {
-		return err
+		return undone(err)
 	} else if !leads {
 		select {
 		case <-c.turn:
 		case <-ctx.Done():
 			if w.leave(c) {
-				return ctx.Err()
+				return undone(ctx.Err())
 			}
 			<-c.turn
 		}
@@ -183,7 +183,7 @@ func (w *writer) putBack(calls []*work) {
 	for _, c := range calls {
 		c.alone = true
 		if err := c.ctx.Err(); err != nil {
-			c.answer(err)
+			c.answer(undone(err))
 		} else {
 			waiting = append(waiting, c)
 		}

@@ -1,6 +1,11 @@
 package sqliteclaim
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/dueclaim/dueclaim/core"
+)
 
 // lead makes the leader's own call, and with it those that wait.
 func (w *writer) lead(c *work) {
@@ -44,11 +49,12 @@ func (w *writer) together(leader *work) (made bool) {
 }
 
 // transaction calls f in a transaction, and commits it when f returns nil. Whatever
-// else happens, it is rolled back; a session that can't do that isn't kept.
+// else happens, it is rolled back; a session that can't do that isn't kept. Only after
+// an error of the commit is the outcome unknown; others wrap core.ErrNotDone.
 func (w *writer) transaction(ctx context.Context, f func(q querier) error) error {
 	s, err := w.session(ctx)
 	if err != nil {
-		return err
+		return undone(err)
 	}
 	committed := false
 	defer func() {
@@ -65,16 +71,19 @@ func (w *writer) transaction(ctx context.Context, f func(q querier) error) error
 	} else {
 		err = begin()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = f(s)
 	}
-	if err := f(s); err != nil {
-		return err
+	if err != nil {
+		return undone(err)
 	}
 	err = s.commit(ctx)
 	committed = err == nil
 	return err
 }
+
+// undone says of an error that came before a commit that nothing was changed.
+func undone(err error) error { return fmt.Errorf("%w: %w", core.ErrNotDone, err) }
 
 // session returns the idle session, or opens one.
 func (w *writer) session(ctx context.Context) (s session, err error) {

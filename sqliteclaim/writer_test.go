@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dueclaim/dueclaim/core"
 )
 
 // journal is a session that writes down what is done on it.
@@ -129,6 +131,7 @@ func TestCallsThatWaitShareACommit(t *testing.T) {
 				require.Equal(t, c.want, j.lines)
 				for i, want := range c.errs {
 					require.ErrorIs(t, errs[i], want, "call %d", i)
+					require.Equal(t, want != nil && c.badCommit == nil, errors.Is(errs[i], core.ErrNotDone), "call %d: only a commit's outcome can be unknown", i)
 				}
 				require.NoError(t, w.close())
 				require.Equal(t, "close", j.lines[len(j.lines)-1])
@@ -226,7 +229,11 @@ func TestCallsMadeAloneKeepTheirContexts(t *testing.T) {
 		close(held)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, want, got)
+		for i := range want {
+			require.Equal(t, want[i].after, got[i].after, "call %d", i)
+			require.ErrorIs(t, got[i].err, want[i].err, "call %d", i)
+			require.Equal(t, want[i].err != nil, errors.Is(got[i].err, core.ErrNotDone), "call %d: what came before a commit changed nothing", i)
+		}
 		require.Equal(t, []string{
 			"begin", "0", "1", "2", "3", "4", "rollback",
 			"begin", "rollback", "begin", "rollback", "begin", "4", "commit",

@@ -57,6 +57,7 @@ type grant struct {
 }
 
 func newLedger(w *world, opt claim.MemoryOptions) *ledger {
+	opt.Now = w.clock.now
 	return &ledger{w: w, mem: claim.NewMemory(opt), ids: map[core.ID]*story{}, grants: map[ticket]*grant{}}
 }
 
