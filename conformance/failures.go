@@ -78,7 +78,7 @@ const shownDiff = 25
 // placed is before the place of a failure.
 const placed = "\n  at "
 
-// place is the line of the case in a trace, and those of its helpers.
+// place is the line of the case in a trace, then those of its helpers.
 func place(trace []string) string {
 	var at []string
 	for _, line := range trace {
@@ -88,7 +88,8 @@ func place(trace []string) string {
 		}
 		at = append(at, line)
 	}
-	return strings.Join(at[:min(len(at), 3)], ", called at ")
+	slices.Reverse(at)
+	return strings.Join(at[:min(len(at), 3)], ", then ")
 }
 
 // here is the place that called Errorf.

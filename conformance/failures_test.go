@@ -16,9 +16,9 @@ import (
 func TestAFailureSaysFirstWhatWasBrokenThenWhatWasWantedAndWhatCame(t *testing.T) {
 	for _, c := range []struct{ suite, bug, name, want string }{
 		{"index", "limit ignored", "due/limit", "broken rule: Due returns up to limit entries, the first in order.\n" +
-			"limit 1: got 50 entries, want 1; the first 1 are right, then\n  want: none\n  got:  \"n-00001\" due 2030-"},
+			"limit 1: got 50 entries, want 1; after 1 that are right:\n  want: none\n  got:  \"n-00001\" due 2030-"},
 		{"store", "held at now", "claim/never-before-lease-end", "broken rule: A running task may be granted again only when its lease ended before Now: at its very end it is Held, a millisecond later over.\n" +
-			"at 2030-01-02T03:04:05.678Z: At of \"a\":\n  want: \"2030-01-02T03:04:06.678Z\"\n  got:  \"2030-01-02T03:04:05.678Z\"\n  at fixtures.go:"},
+			"at 2030-01-02T03:04:05.678Z: At of \"a\":\n  want: \"2030-01-02T03:04:06.678Z\"\n  got:  \"2030-01-02T03:04:05.678Z\"\n  at claim_grants.go:"},
 		{"store", "empty batch fails", "contract/empty-batch", "broken rule: An empty slice is a no-op that returns nil.\n" +
 			"Claim: got error: nothing to do\n  at claim_basics.go:"},
 	} {

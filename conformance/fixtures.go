@@ -98,9 +98,9 @@ func (c *caseT) wantEntries(want, got []core.Entry, about string, args ...any) {
 	}
 	first := ""
 	if same > 0 {
-		first = fmt.Sprintf(" the first %d are right, then", same)
+		first = fmt.Sprintf("; after %d that are right", same)
 	}
-	c.Errorf("%s: got %d entries, want %d;%s\n  want: %s\n  got:  %s", fmt.Sprintf(about, args...), len(g), len(w), first, some(w[same:]), some(g[same:]))
+	c.Errorf("%s: got %d entries, want %d%s:\n  want: %s\n  got:  %s", fmt.Sprintf(about, args...), len(g), len(w), first, some(w[same:]), some(g[same:]))
 }
 
 // some shows the first few of a list.
