@@ -69,7 +69,9 @@ func later(d time.Duration) func(time.Time) time.Time {
 // which order, whose memory, which context, which error, and what a repeat does. What a
 // twist can't say is a bug of the naive store, in storeDoubles.
 func storeTwists() map[string]twist {
-	buffer := make([]byte, 0, 1<<20) // of a store that has one for all answers
+	buffer := make([]byte, 0, 1<<20)   // of a store that has one for all answers
+	newest := map[core.ID]core.Grant{} // of a store that forgets to compare one half of a grant, or both
+	remembers := only(core.Granted, func(c *core.Claimed) { newest[c.ID] = c.Grant })
 	return map[string]twist{
 		// Claim: guards and instants.
 		"claim: due a millisecond early":           {want: "claim/due-by", lease: func(l *core.Lease) { l.DueBy = l.DueBy.Add(time.Millisecond) }},
@@ -142,6 +144,8 @@ func storeTwists() map[string]twist {
 		"extend: a busy row is lost":         {want: "lock/extend", items: itemsOf(told(core.ErrBusy, core.ErrLeaseLost))},
 		"extend: by the newest token of any": {want: "extend/lost", grant: func(g *core.Grant) { g.Token++ }},
 		// Settle.
+		"settle: without the token":              {want: "token/both-count", claimed: remembers, settled: func(x *core.Settlement) { x.Grant.Token = newest[x.Grant.ID].Token }},
+		"settle: without token and holder":       {want: "settle/older-refused", claimed: remembers, settled: func(x *core.Settlement) { x.Grant = cmp.Or(newest[x.Grant.ID], x.Grant) }},
 		"settle: done is dead":                   {want: "purge/what", settled: settledAs(core.Done, func(x *core.Settlement) { x.Outcome = core.DeadLetter })},
 		"settle: dead is done":                   {want: "purge/what", settled: settledAs(core.DeadLetter, func(x *core.Settlement) { x.Outcome = core.Done })},
 		"settle: retry is released":              {want: "settle/retry", settled: settledAs(core.Retry, func(x *core.Settlement) { x.Outcome = core.Released })},
