@@ -74,6 +74,7 @@ func TestUsers(t *testing.T, c Config, open func(t *testing.T, first *Handle, sh
 		require.NoError(t, h.Extend(t.Context(), []core.Grant{c.Grant}, at(99_000)))
 	})
 	testClocks(t, c, run)
+	testTimes(t, mode, run, one)
 	testRounding(t, mode, c.Table("orders", "a").Updated, run, one)
 	if mode == claim.Transition {
 		run("a claim reads", func(t *testing.T, h Handle) { claimReads(t, h, one) })
