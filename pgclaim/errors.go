@@ -18,6 +18,7 @@ const (
 	codeReadOnly        = "25006"
 	codeNoPrivilege     = "42501"
 	codeNotAnInteger    = "22P02"
+	codeLockTimeout     = "55P03"
 )
 
 // undone marks an error as core.ErrNotDone.

@@ -2,8 +2,11 @@ package pgclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/dueclaim/dueclaim/claim"
 )
@@ -75,8 +78,10 @@ SELECT current_setting('server_encoding')::text, current_setting('server_version
 // times as times, or brings them up to date. It may be repeated and run by many
 // processes at once: an advisory lock that ends with the transaction makes them
 // take turns. Where nothing is to do, it takes no lock and needs no right but to
-// read; a table that a newer release made is left as it is. A schema in the
-// table's name must exist.
+// read; a table that a newer release made is left as it is. Where something is, it waits
+// for other transactions that use the table or the view for three seconds at most, since
+// all others would have to queue behind it, and then fails and has changed nothing. A
+// schema in the table's name must exist.
 //
 // It fails when the database's encoding is not UTF8, the server is older than
 // Postgres 13, or the table is partitioned or inherited from.
@@ -88,6 +93,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 	current, err := s.inspect(ctx, r)
 	if err == nil && !current {
 		err = s.inTx(ctx, s.create)
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == codeLockTimeout {
+		err = fmt.Errorf("another transaction has used %s or its view and is still open; end it (pg_stat_activity shows it, often as \"idle in transaction\") and call Migrate again: %w", s.table, err)
 	}
 	return s.fail("migrate", err)
 }
@@ -102,7 +110,7 @@ func (s *Store) inspect(ctx context.Context, r runner) (current bool, err error)
 	case err != nil:
 		return false, err
 	case parts:
-		return false, fmt.Errorf("%s is partitioned, has tables that inherit from it, or is no table; want a plain one, in which a row has one place (ctid) of its own", s.table)
+		return false, partedError(s.table)
 	case server < minServer:
 		return false, fmt.Errorf("the server is Postgres %d.%d; want 13 or newer", server/10000, server%10000)
 	case encoding != "UTF8":
@@ -115,12 +123,22 @@ func (s *Store) inspect(ctx context.Context, r runner) (current bool, err error)
 	return version >= schemaVersion, nil
 }
 
+// partedError names a table that isn't a plain one.
+type partedError string
+
+func (e partedError) Error() string {
+	return string(e) + " is partitioned, has tables that inherit from it, or is no table; want a plain one, in which a row has one place (ctid) of its own"
+}
+
 func (s *Store) create(ctx context.Context, r runner) error {
 	ignore := func(scanner) error { return nil }
 	if err := r.run(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, []any{"dueclaim migrate " + s.table}, ignore); err != nil {
 		return err
 	}
 	if current, err := s.inspect(ctx, r); err != nil || current {
+		return err
+	}
+	if err := r.run(ctx, `SET LOCAL lock_timeout = '3s'`, nil, ignore); err != nil {
 		return err
 	}
 	fill := strings.NewReplacer("{table}", s.quoted(), "{view}", claim.QuoteTable(s.table+"_view", '"'),

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/dueclaim/dueclaim/core"
 )
 
 // modes decides in which query exec mode the store's statements run: in the
@@ -55,6 +57,9 @@ func (m *modes) learn(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	err = conn.Raw(func(driverConn any) error {
+		if err := checkWrapper(driverConn); err != nil {
+			return err
+		}
 		// Wrappers (of tracers, for one) show what they wrap by this method.
 		for {
 			w, ok := driverConn.(interface{ Raw() sqldriver.Conn })
@@ -63,17 +68,33 @@ func (m *modes) learn(ctx context.Context, db *sql.DB) error {
 			}
 			driverConn = w.Raw()
 		}
-		if c, ok := driverConn.(*stdlib.Conn); ok {
-			m.set(c.Conn().Config())
-		} else {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
 			m.choice.Store(exec)
+			return nil
 		}
+		if err := checkEncoding(c.Conn()); err != nil {
+			return err
+		}
+		m.set(c.Conn().Config())
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look at a connection: %w", err)
 	}
 	return nil
+}
+
+// checkWrapper refuses a connection that lets no lists through. database/sql itself
+// knows none, nor the mode that comes before them: it would turn that into a number, and
+// the server would be given one argument too many.
+func checkWrapper(driverConn any) error {
+	_, checks := driverConn.(sqldriver.NamedValueChecker)
+	_, queries := driverConn.(sqldriver.QueryerContext)
+	if checks && queries {
+		return nil
+	}
+	return fmt.Errorf("%w: the driver's connection is a %T, which has no CheckNamedValue or no QueryContext, so that lists don't get through to pgx: open the database with pgx/stdlib itself, or with a wrapper that passes on driver.NamedValueChecker and driver.QueryerContext", core.ErrInvalid, driverConn)
 }
 
 // override is what to put before a statement's arguments.

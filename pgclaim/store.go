@@ -39,6 +39,7 @@ var (
 	_ core.Store      = (*Store)(nil)
 	_ core.TimeSource = (*Store)(nil)
 	_ core.Purger     = (*Store)(nil)
+	_ core.Prober     = (*Store)(nil)
 )
 
 // New returns a Store on a pool of native pgx connections. It doesn't connect.
@@ -56,7 +57,8 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 }
 
 // NewSQL returns a Store on a *sql.DB whose driver is pgx/stdlib. It doesn't
-// connect. It fails like New.
+// connect: what a wrapper around that driver hides from pgx is said by the first call,
+// with core.ErrInvalid. It fails like New.
 func NewSQL(db *sql.DB, o Options) (*Store, error) {
 	if db == nil {
 		return nil, fmt.Errorf("pgclaim: %w: the database is nil", core.ErrInvalid)

@@ -14,6 +14,7 @@ var (
 	_ core.NoAhead    = (*Table)(nil)
 	_ core.IDChecker  = (*Table)(nil)
 	_ core.FixedLease = (*Table)(nil)
+	_ core.Prober     = (*Table)(nil)
 )
 
 // Claim implements core.Claimer, in one round trip when every id is granted and
