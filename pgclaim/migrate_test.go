@@ -1,9 +1,11 @@
 package pgclaim
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,6 +45,27 @@ func TestMigrateOfACurrentTableNeedsNoRightAndNoLock(t *testing.T) {
 	require.NoError(t, r.Migrate(t.Context()))
 	r.pool.Close()
 	s.exec(t, "DROP ROLE reader_"+strings.ToLower(t.Name())[:20])
+}
+
+// Whoever would wait behind a DDL that waits is told, and the others go on.
+func TestMigrateBehindAnOpenTransactionFailsSoonAndHoldsUpNobody(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d driver) {
+		s := d.migrated(t, Options{})
+		reader := s.begin(t, t.Context())
+		require.NoError(t, reader.exec(t.Context(), "SELECT 1 FROM dueclaim_tasks_view"))
+		require.NoError(t, s.Migrate(t.Context()), "nothing is to be done")
+
+		s.exec(t, "COMMENT ON TABLE dueclaim_tasks IS NULL") // all is to be done again
+		first := make(chan error, 1)
+		go func() { first <- s.Migrate(context.WithoutCancel(t.Context())) }()
+		s.waitingForLocks(t, 1)
+		require.ErrorContains(t, s.Migrate(t.Context()), "another transaction has used dueclaim_tasks or its view and is still open")
+		require.ErrorContains(t, <-first, "and call Migrate again")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, s.begin(t, ctx).exec(ctx, "SELECT 1 FROM dueclaim_tasks_view"), "another reader")
+		reader.rollback()
+	})
 }
 
 func TestMigrateLeavesATableOfANewerReleaseAlone(t *testing.T) {
