@@ -147,7 +147,11 @@ func (t Table) checkColumns() error {
 	for _, c := range t.Columns() {
 		name := strings.ToLower(c.Name)
 		if other, ok := parts[name]; ok && (c.Written || other.Written) {
-			errs = append(errs, fmt.Errorf("%w: column %s plays two parts, %s and %s; want a column for each", core.ErrInvalid, c.Name, other.Role, c.Role))
+			want := "a column for each"
+			if other.Role == "Due.Base" && c.Role == "Updated" {
+				want = "another column, or mode Transition, which can count from the row's last change: leave State.Processing, Updated and LeaseFor out"
+			}
+			errs = append(errs, fmt.Errorf("%w: column %s plays two parts, %s and %s; want %s", core.ErrInvalid, c.Name, other.Role, c.Role, want))
 		}
 		parts[name] = c
 	}

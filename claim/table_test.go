@@ -93,6 +93,7 @@ func TestWhatIsWrongWithATableIsSaid(t *testing.T) {
 		"attempts of a step":       {step, func(t *claim.Table) { t.Attempts = "n" }, "Attempts is set"},
 		"crashes alone":            {full, func(t *claim.Table) { t.Crashes = "n" }, "Crashes is set: it needs Attempts"},
 		"a column in two parts":    {full, func(t *claim.Table) { t.Holder = "TOKEN" }, "column TOKEN plays two parts, Token and Holder"},
+		"due by its fence":         {recipe, func(t *claim.Table) { t.Due.Base.Name = t.Updated.Name }, "column updated_at plays two parts, Due.Base and Updated; want another column, or mode Transition"},
 		"a condition on the state": {full, func(t *claim.Table) { t.Where = []claim.Condition{{Column: "status", Equals: claim.Text("x")}} }, "column status plays two parts"},
 		"a condition on nothing":   {full, func(t *claim.Table) { t.Where = []claim.Condition{{Column: "shop"}} }, "Where[0] has Equals no value and IsNull false; want one of them"},
 		"a condition twice": {full, func(t *claim.Table) {
