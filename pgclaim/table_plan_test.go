@@ -114,8 +114,8 @@ func TestAPartialIndexServesTheSweep(t *testing.T) {
 		table := x.fresh(t)
 		s := x.first
 		s.exec(t, "DROP INDEX orders1_shop_status_created_at_order_id_idx")
-		s.exec(t, "CREATE INDEX orders1_pending ON orders1 (shop, created_at, order_id) WHERE status = 'pending'")
-		s.exec(t, "CREATE INDEX orders1_processing ON orders1 (shop, created_at, order_id) WHERE status = 'processing'")
+		s.exec(t, "CREATE INDEX orders1_pending ON orders1 (shop, created_at, order_id) WHERE status = 'pending' AND deleted_at IS NULL")
+		s.exec(t, "CREATE INDEX orders1_processing ON orders1 (shop, created_at, order_id) WHERE status = 'processing' AND deleted_at IS NULL")
 		tasks, _ := tasks(5000)
 		x.put(t, table, "shop", tasks)
 		s.exec(t, "VACUUM ANALYZE orders1")

@@ -176,7 +176,7 @@ func (t *Table) catalog(ctx context.Context) (catalog, error) {
 		return json.Unmarshal([]byte(text), &c)
 	})
 	if err == nil {
-		c.Written, err = written(ctx, r, c.Offsets, time.Local)
+		c.Written, err = t.written(ctx, c.Offsets, time.Local)
 	}
 	if err != nil {
 		return c, fmt.Errorf("read the catalog: %w", err)
@@ -187,24 +187,27 @@ func (t *Table) catalog(ctx context.Context) (catalog, error) {
 // written passes times of a zone to the driver as the user's statements do, for a
 // column of type timestamp, and returns which clock's it wrote: pgx writes what the
 // time.Time's own zone shows, in some of its modes what the session's does.
-func written(ctx context.Context, r runner, at []zoneOffset, zone *time.Location) ([]zoneOffset, error) {
-	if s, ok := r.(sqlRunner); ok && slices.Contains(s.mode, any(pgx.QueryExecModeExec)) {
-		s.mode = nil // it writes times otherwise than the user's statements do
-		r = s
-	}
+func (h *handle) written(ctx context.Context, at []zoneOffset, zone *time.Location) ([]zoneOffset, error) {
 	var texts []string
 	var args []any
 	for i, o := range at {
 		texts, args = append(texts, fmt.Sprintf("$%d::timestamp", i+1)), append(args, time.Unix(o.At, 0).In(zone))
 	}
 	var all []zoneOffset
-	err := r.run(ctx, "SELECT extract(epoch FROM w.x)::bigint FROM unnest(ARRAY["+strings.Join(texts, ", ")+"]) WITH ORDINALITY AS w(x, n) ORDER BY w.n", args, func(scan scanner) error {
-		var shown int64
-		err := scan(&shown)
-		if i := len(all); err == nil && i < len(at) {
-			all = append(all, zoneOffset{at[i].At, shown - at[i].At})
+	err := h.onConn(ctx, func(r runner) error {
+		all = nil
+		if s, ok := r.(sqlRunner); ok && slices.Contains(s.mode, any(pgx.QueryExecModeExec)) {
+			s.mode = nil // it writes times otherwise than the user's statements do
+			r = s
 		}
-		return err
+		return r.run(ctx, "SELECT extract(epoch FROM w.x)::bigint FROM unnest(ARRAY["+strings.Join(texts, ", ")+"]) WITH ORDINALITY AS w(x, n) ORDER BY w.n", args, func(scan scanner) error {
+			var shown int64
+			err := scan(&shown)
+			if i := len(all); err == nil && i < len(at) {
+				all = append(all, zoneOffset{at[i].At, shown - at[i].At})
+			}
+			return err
+		})
 	})
 	return all, err
 }

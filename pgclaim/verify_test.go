@@ -2,7 +2,6 @@ package pgclaim
 
 import (
 	"cmp"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -171,17 +170,14 @@ func TestVerifySeesByWhichClockTheDriverWrites(t *testing.T) {
 		s.exec(t, "DROP TABLE IF EXISTS written")
 		s.exec(t, "CREATE TABLE written (at timestamp NOT NULL)")
 		table := s.onTable(t, orders("orders", claim.StatusUpdated))
-		r, err := table.runner(t.Context())
-		require.NoError(t, err)
 		winter := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 		for _, at := range []time.Time{winter, winter.AddDate(0, 6, 0)} {
-			got, err := written(t.Context(), r, []zoneOffset{{At: at.Unix()}}, york)
+			got, err := table.written(t.Context(), []zoneOffset{{At: at.Unix()}}, york)
 			require.NoError(t, err)
 			s.exec(t, "DELETE FROM written")
 			insert := "INSERT INTO written VALUES ($1)"
-			r, ok := r.(sqlRunner) // by the user's own mode
-			if ok {
-				_, err = r.q.(*sql.DB).ExecContext(t.Context(), insert, at.In(york))
+			if s.db != nil {
+				_, err = s.db.ExecContext(t.Context(), insert, at.In(york))
 			} else {
 				_, err = s.pool.Exec(t.Context(), insert, at.In(york))
 			}
