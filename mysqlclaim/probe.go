@@ -32,7 +32,7 @@ func (t *Table) Probe(ctx context.Context) error {
 	s := t.statement(c)
 	name := quoteName(t.def.State.Name)
 	s.sql("UPDATE ", t.quoted, " SET ", name, " = ", name, " WHERE FALSE")
-	conn := t.pooled(time.Time{})
+	conn := t.pooled()
 	_, err = pool{t.db}.ExecContext(ctx, c.dialect.set(s.String(), shortWait, anyUpdate))
 	conn.effect.of(0, err)
 	return t.fail("probe", conn.effect.prove(err))

@@ -24,7 +24,7 @@ var (
 // read-back; in mode Transition a SELECT. A row that another transaction has
 // locked is passed over.
 func (t *Table) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	conn := t.pooled(lease.By)
+	conn := t.pooled()
 	claimed, err := t.engine.Claim(ctx, conn, ids, lease)
 	if err != nil {
 		return nil, t.fail("claim", conn.effect.prove(err))
@@ -34,19 +34,19 @@ func (t *Table) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]c
 
 // Extend implements core.Claimer.
 func (t *Table) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
-	conn := t.pooled(time.Time{})
+	conn := t.pooled()
 	return t.fail("extend", conn.effect.prove(t.engine.Extend(ctx, conn, grants, until)))
 }
 
 // Settle implements core.Claimer.
 func (t *Table) Settle(ctx context.Context, now time.Time, settlements []core.Settlement) error {
-	conn := t.pooled(time.Time{})
+	conn := t.pooled()
 	return t.fail("settle", conn.effect.prove(t.engine.Settle(ctx, conn, now, settlements)))
 }
 
 // Waiting implements core.Claimer. It wants the index that Verify asks for.
 func (t *Table) Waiting(ctx context.Context, now time.Time, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
-	entries, err := t.engine.Waiting(ctx, t.pooled(time.Time{}), now, after, before, limit)
+	entries, err := t.engine.Waiting(ctx, t.pooled(), now, after, before, limit)
 	return entries, t.fail("waiting", err)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -23,11 +22,10 @@ var (
 // statement.go for their shape.
 type pooled struct {
 	t      *Table
-	by     time.Time // no change takes effect after it; zero: there is no such moment
 	effect *effect
 }
 
-func (t *Table) pooled(by time.Time) pooled { return pooled{t, by, new(effect)} }
+func (t *Table) pooled() pooled { return pooled{t, new(effect)} }
 
 func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.Row)) error {
 	return p.t.query(ctx, p.t.db, q, queryMode{set: []string{shortWait, allRows}}, row)
@@ -35,7 +33,7 @@ func (p pooled) Query(ctx context.Context, q sqltable.Query, row func(sqltable.R
 
 func (p pooled) Change(ctx context.Context, c sqltable.Change) (sqltable.Changes, error) {
 	return p.t.change(ctx, pool{p.t.db}, c, changeMode{
-		skip: " SKIP LOCKED", atOnce: exactAtOnce, alone: true, set: []string{shortWait, anyUpdate}, by: p.by, effect: p.effect,
+		skip: " SKIP LOCKED", atOnce: exactAtOnce, alone: true, set: []string{shortWait, anyUpdate}, effect: p.effect,
 	})
 }
 
@@ -89,7 +87,6 @@ type changeMode struct {
 	atOnce int    // how many statements of an exact one run at once
 	alone  bool   // each statement is a transaction of its own
 	set    []string
-	by     time.Time
 	effect *effect
 }
 
@@ -311,7 +308,7 @@ func (s *statement) guard(ch sqltable.Change, n int, mode changeMode) {
 		s.sql(" AND ")
 		s.expr(ch.Guard)
 	}
-	s.andInTime(mode.by).sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", mode.skip, ") AS was STRAIGHT_JOIN ")
+	s.sql(" LIMIT ").int(int64(n)).sql(" FOR UPDATE", mode.skip, ") AS was STRAIGHT_JOIN ")
 	s.from("o")
 	s.sql(" ON o.", quoteName(s.t.def.ID.Name), " = was.k SET ")
 	s.assigning = true

@@ -79,7 +79,7 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 				assert.NotContains(t, serious(found), "due-index-missing ")
 				c, err := table.facts(ctx, x.db)
 				require.NoError(t, err)
-				byID := &recorder{t: table, c: c, below: table.pooled(time.Time{})}
+				byID := &recorder{t: table, c: c, below: table.pooled()}
 				some := idsOf(list[:200])
 				claimed, err := table.engine.Claim(ctx, byID, some, leaseOf("h", at(5000)))
 				require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestTablesRowsAreFoundByTheirIDsAndSweptAlongTheIndex(t *testing.T) {
 					}
 				}
 
-				sweeps := &recorder{t: table, c: c, below: table.pooled(time.Time{})}
+				sweeps := &recorder{t: table, c: c, below: table.pooled()}
 				for _, after := range []core.Entry{{}, {ID: list[700].ID, Due: list[700].Due}} {
 					_, err := table.engine.Waiting(ctx, sweeps, at(5002), after, at(5000), 50)
 					require.NoError(t, err)

@@ -66,7 +66,7 @@ func (s *statement) expr(e sqltable.Expr) {
 		case sqltable.Int:
 			s.int(int64(p))
 		case sqltable.Clock:
-			s.sql(clockHere)
+			s.sql(serverClock)
 		case sqltable.Time:
 			s.time(p.Column, p.N)
 		case sqltable.ID:
@@ -80,10 +80,6 @@ func (s *statement) expr(e sqltable.Expr) {
 		}
 	}
 }
-
-// clockHere is the server's clock where a row is read or changed, in microseconds since
-// 1970: that of the statement's start, and what has passed since.
-const clockHere = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)))"
 
 func (s *statement) col(name string) {
 	s.column = name

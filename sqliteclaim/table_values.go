@@ -3,7 +3,6 @@ package sqliteclaim
 import (
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/dueclaim/dueclaim/internal/sqltable"
@@ -125,17 +124,7 @@ func readClock(v any, zone *time.Location) (int64, bool) {
 	return n, true
 }
 
-var lastClock atomic.Int64
+// tableClock is the process's clock for statements on tables, and their tokens.
+var tableClock counter
 
-// clockHere is the process's clock in microseconds since 1970, each reading later than all
-// before it.
-func clockHere() int64 {
-	now := time.Now().UnixMicro()
-	for {
-		last := lastClock.Load()
-		next := max(now, last+1)
-		if lastClock.CompareAndSwap(last, next) {
-			return next
-		}
-	}
-}
+func clockHere() int64 { return tableClock.next(time.Now()) }

@@ -2,7 +2,10 @@ package sqltable
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/dueclaim/dueclaim/core"
 )
 
 // Conn runs statements on a user's table.
@@ -14,15 +17,19 @@ type Conn interface {
 	Change(ctx context.Context, c Change) (Changes, error)
 }
 
-// Partial is an error behind which something of a call may have taken effect, whatever
-// the error itself would prove: statements of the same call were made before it, or
-// beside it.
-type Partial struct{ Err error }
+// partial is an error of a call that had changed something before. Where it proves that its
+// own statement was not done, that is no core.ErrNotDone of the call.
+type partial struct{ err error }
 
-func (p Partial) Error() string { return p.Err.Error() }
-func (p Partial) Unwrap() error { return p.Err }
+func (p partial) Error() string { return p.err.Error() }
 
-// watched is a Conn whose errors are Partial once something was changed.
+// Is and As are instead of Unwrap.
+func (p partial) Is(target error) bool {
+	return target != core.ErrNotDone && errors.Is(p.err, target)
+}
+func (p partial) As(target any) bool { return errors.As(p.err, target) }
+
+// watched is a Conn whose errors are partial once something was changed.
 type watched struct {
 	Conn
 	changed bool
@@ -30,7 +37,7 @@ type watched struct {
 
 func (w *watched) seen(err error) error {
 	if err != nil && w.changed {
-		return Partial{err}
+		return partial{err}
 	}
 	return err
 }

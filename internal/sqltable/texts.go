@@ -93,4 +93,9 @@ func (e *Engine) others(ctx context.Context, conn Conn, c Change, done Changes) 
 	return Changes{Changed: changed}, err
 }
 
-func (e *Engine) unfit(err error) bool { return e.limits.Unfit != nil && e.limits.Unfit(err) }
+func (e *Engine) unfit(err error) bool {
+	if p, ok := err.(partial); ok {
+		err = p.err
+	}
+	return e.limits.Unfit != nil && e.limits.Unfit(err)
+}
