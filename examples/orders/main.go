@@ -25,11 +25,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/dueclaim/dueclaim/examples/internal/workers"
 )
 
 func main() {
+	time.Local = time.UTC // the shop's table shows UTC, whatever the machine's zone is
 	if _, ok := workers.Name(); ok {
 		os.Exit(workers.Main(child))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -51,6 +52,12 @@ func mysqlConfig(text string) (*mysql.Config, error) {
 			return nil, errors.New("store mysql://…: the driver doesn't know its options")
 		}
 	}
+	// Whatever the server's zone: what NOW() and a time.Time write is in UTC.
+	config.Loc = time.UTC
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params["time_zone"] = "'+00:00'"
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	config.Net, config.Addr = "tcp", u.Host

@@ -25,6 +25,7 @@ func (p *Parts) openPostgres(ctx context.Context) error {
 		return errors.New("store postgres://…: the driver doesn't know its options")
 	}
 	config.MaxConns = 24
+	config.ConnConfig.RuntimeParams["timezone"] = "UTC" // what now() writes into a timestamp
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
