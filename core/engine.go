@@ -80,6 +80,7 @@ type engine struct {
 	whole wholeSweeps          // nearSweep's own
 	seen  map[ID]time.Duration // nearSweep's own: overdue rows, and since when on the monotonic clock
 
+	far       Entry         // horizonSweep's own: how far it has looked for what ended
 	lostTakes []lostTake    // dispatch's own
 	found     takenBatch    // dispatch's own: what they had taken, to be claimed
 	milli     time.Duration // see ownMilli

@@ -99,7 +99,13 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 		p.opt.Observer.failed("store: cancel", err)
 		return nil, wrapOp("cancel", err)
 	}
-	// The index entries stay: they cost one claim each, answered Gone.
+	var gone []Entry
+	for i, fate := range fates {
+		if fate == Cancelled || fate == WasRunning {
+			gone = append(gone, Entry{ID: ids[i]}) // wherever it stands
+		}
+	}
+	p.unindex(ctx, gone)
 	return fates, wrapOp("cancel", good.err(err))
 }
 

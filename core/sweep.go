@@ -292,25 +292,33 @@ func (e *engine) backlogFirst(ctx context.Context) {
 }
 
 // sweepHorizon reads all, and adds what the index lacks; with repair also what it has
-// too late.
+// too late. What it has of ended tasks it takes out, a part with each sweep.
 func (e *engine) sweepHorizon(ctx context.Context, repair bool) error {
 	before := endDue
 	if e.opt.Horizon > 0 {
 		before = FloorMilli(e.clock.now().Add(e.opt.Horizon))
 	}
+	far := e.listFar(ctx, before)
 	var after Entry
 	for ctx.Err() == nil {
 		rows, err := e.waiting(ctx, after, before, horizonPage)
-		if err != nil || len(rows) == 0 {
+		if err != nil {
 			return err
+		}
+		far.crossOff(rows)
+		if len(rows) == 0 {
+			break
 		}
 		last, full := rows[len(rows)-1], len(rows) == horizonPage
 		e.addSwept(e.notInHand(rows), inFlight, repair)
 		if !full {
-			return nil
+			break
 		}
 		after = last
 		await(ctx, nil, 10*time.Millisecond) // leave the backends to others in between
+	}
+	if ctx.Err() == nil {
+		far.remove(ctx)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 		}
 	}
 	for page := range slices.Chunk(entries, indexPage) {
-		err := p.indexOnce(ctx, page)
+		err := p.indexOnce(ctx, page, p.idx.Add)
 		if err != nil {
 			p.opt.Observer.notIndexed(len(entries), err)
 			p.logIndex(len(entries), err)
@@ -34,8 +34,19 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 // its own: a call for half a million can't be held to the time that one for a few has.
 const indexPage = 5000
 
-// indexOnce adds a page of entries, unless the index has failed a moment ago.
-func (p *Producer) indexOnce(ctx context.Context, entries []Entry) error {
+// unindex removes entries. Those that it can't remove, a horizon sweep does, or they
+// cost one claim each when they come due.
+func (p *Producer) unindex(ctx context.Context, entries []Entry) {
+	for page := range slices.Chunk(entries, indexPage) {
+		if err := p.indexOnce(ctx, page, p.idx.Remove); err != nil {
+			p.opt.Observer.failed("index: remove", err)
+			return
+		}
+	}
+}
+
+// indexOnce adds or removes a page of entries, unless the index has failed a moment ago.
+func (p *Producer) indexOnce(ctx context.Context, entries []Entry, tell func(context.Context, []Entry) error) error {
 	p.mu.Lock()
 	skip := p.clock.mono() < p.skipIndex
 	p.mu.Unlock()
@@ -45,7 +56,7 @@ func (p *Producer) indexOnce(ctx context.Context, entries []Entry) error {
 	// The store has the tasks: a caller who gave up shouldn't make them late.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opt.Timeout/5)
 	defer cancel()
-	err := p.idx.Add(ctx, entries)
+	err := tell(ctx, entries)
 	if err != nil {
 		p.mu.Lock()
 		p.skipIndex = p.clock.mono() + time.Second
