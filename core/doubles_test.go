@@ -124,6 +124,19 @@ func (x *lossyIndex) Remove(ctx context.Context, entries []core.Entry) error {
 	return x.TimeIndex.Remove(ctx, entries)
 }
 
+// lossyRestorer is a lossyIndex that is a core.Restorer.
+type lossyRestorer struct{ *lossyIndex }
+
+func (x lossyRestorer) AddMissing(ctx context.Context, entries []core.Entry) error {
+	switch {
+	case x.away.Load():
+		return errAway
+	case x.swallow.Load():
+		return nil
+	}
+	return x.TimeIndex.(core.Restorer).AddMissing(ctx, entries)
+}
+
 // skewedStore is a store whose own clock is off by a settable time.
 type skewedStore struct {
 	core.Store

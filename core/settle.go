@@ -343,16 +343,23 @@ func (e *engine) tidy(ended []*settlement) {
 			continue
 		}
 		again = append(again, Entry{ID: at.ID, Due: item.s.Due})
-		if item.s.Due.After(at.Due) { // else Add, where the earlier due time stays, does it
-			moves = append(moves, Move{ID: at.ID, From: at.Due, To: item.s.Due})
-		}
+		moves = append(moves, Move{ID: at.ID, From: at.Due, To: item.s.Due})
 	}
 	e.mu.Unlock()
 	e.removeFromIndex(gone)
-	if len(again) > 0 {
-		e.addToIndex(again)
-		e.moveInIndex(moves)
+	if len(again) == 0 {
+		return
 	}
+	if e.undated {
+		// The store can't tell that others were granted a task since, which they may hold
+		// or have back off: an entry that isn't where this grant left it is theirs.
+		e.moveInIndex(moves)
+		e.restore(again)
+		return
+	}
+	e.addToIndex(again)
+	// Where that was nearer, Add, where the earlier due time stays, has done it.
+	e.moveInIndex(slices.DeleteFunc(moves, func(m Move) bool { return !m.To.After(m.From) }))
 }
 
 // flush settles what is queued, for Tick. It gives up when nothing was recorded

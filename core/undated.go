@@ -14,10 +14,10 @@ import (
 //
 // Where Undated returns true, sweeps never claim. They put rows that are overdue
 // and that the index doesn't have into it, at a little more than
-// now + [Options].Lease: somebody may have them in hand. An index that is no
-// [Restorer] has them added there, which is later than where it has any row that
-// is held, as Add keeps the earlier time. Rows due later are added at their due
-// times as ever. What that costs:
+// now + [Options].Lease: somebody may have them in hand. So the index has to be a
+// [Restorer]; New refuses another one. Rows due later are added at their due times as
+// ever. The end of a grant moves an entry only where that stands as the grant left it:
+// elsewhere it is a newer grant's. What that costs:
 //
 //   - A row that was overdue when the index lost it, or that nobody put there,
 //     comes up a lease later. The near sweep finds it among the first 500 overdue
@@ -25,9 +25,9 @@ import (
 //   - With the index away nothing that is overdue runs until it is back. The rows
 //     are safe meanwhile.
 //   - A back-off longer than a lease is known to the index and to the process that
-//     asked for it. Where the index loses it, or is no Restorer, a sweep of another
-//     process shortens it to about a lease.
-//   - A retry may start up to [Options].Ahead too early.
+//     asked for it. Where the index loses it, a sweep of another process shortens it
+//     to about a lease.
+//   - A retry starts up to [Options].Ahead too early, unless the store is a [NoAhead].
 //   - Where the index loses an entry whose row is in hand, or misses that its lease
 //     was extended, another process may come upon it and start a second handler:
 //     the store has to see to it that only one of them has an effect.

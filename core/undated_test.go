@@ -86,22 +86,17 @@ func retried(t *testing.T, idx core.TimeIndex, backoff time.Duration, processes 
 }
 
 func TestSweepsDontCutABackoffThatOnlyTheIndexHolds(t *testing.T) {
-	restores := func() core.TimeIndex { return heapindex.New() }
-	plain := func() core.TimeIndex { return takerOnly{heapindex.New()} }
 	for _, c := range []struct {
 		name      string
-		idx       func() core.TimeIndex
 		backoff   time.Duration
 		processes int
 	}{
-		{"longer than a lease", restores, time.Hour, 2},
-		{"within a lease", restores, 25 * time.Second, 3},
-		{"within a lease, by Add", plain, 25 * time.Second, 3},
-		{"known to the only process, by Add", plain, 20 * time.Minute, 1},
+		{"longer than a lease", time.Hour, 2},
+		{"within a lease", 25 * time.Second, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				at := retried(t, c.idx(), c.backoff, c.processes)
+				at := retried(t, heapindex.New(), c.backoff, c.processes)
 				const ahead = 50 * time.Millisecond // the store can't say that it is too early
 				for i := range 2 {
 					assert.WithinRange(t, at[i+1], at[i].Add(c.backoff-ahead), at[i].Add(c.backoff+100*time.Millisecond))
@@ -109,17 +104,6 @@ func TestSweepsDontCutABackoffThatOnlyTheIndexHolds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Whether it is cut depends on which process comes first: the one that remembers
-// the back-off, or another.
-func TestByAddSweepsCutALongBackoffToALeaseAtMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		at := retried(t, takerOnly{heapindex.New()}, time.Hour, 2)
-		for i := range 2 {
-			assert.WithinRange(t, at[i+1], at[i].Add(30*time.Second), at[i].Add(time.Hour+withinALease))
-		}
-	})
 }
 
 // takerOnly is an index that can't restore.
@@ -192,7 +176,7 @@ func TestLostEntriesOfOverdueRowsComeBackWithinALease(t *testing.T) {
 		t.Run(fmt.Sprint("horizon ", horizon), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, s := &stepStore{}, &starts{}
-				idx := &lossyIndex{TimeIndex: heapindex.New()}
+				idx := lossyRestorer{&lossyIndex{TimeIndex: heapindex.New()}}
 				idx.swallow.Store(true)
 				opt := core.Options{Horizon: horizon}
 				if horizon > 0 {
@@ -218,7 +202,7 @@ func TestLostEntriesOfOverdueRowsComeBackWithinALease(t *testing.T) {
 func TestLostEntriesOfManyOverdueRowsComeBackAfterAHorizonSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s := &stepStore{}, &starts{}
-		idx := &lossyIndex{TimeIndex: heapindex.New()}
+		idx := lossyRestorer{&lossyIndex{TimeIndex: heapindex.New()}}
 		var ids []core.ID
 		for i := range 2000 {
 			ids = append(ids, core.ID(fmt.Sprint("n", i)))
@@ -255,7 +239,7 @@ func TestFutureRowsThatNobodyTrackedRunOnTimeBehindManyOverdueOnes(t *testing.T)
 func TestWithoutTheIndexNothingUndatedIsClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, s := &stepStore{}, &starts{}
-		idx := &lossyIndex{TimeIndex: heapindex.New()}
+		idx := lossyRestorer{&lossyIndex{TimeIndex: heapindex.New()}}
 		idx.away.Store(true)
 		store.put(time.Now(), "1")
 		stop := running(t, newScheduler(t, idx, store, s.doing(store), core.Options{}))
