@@ -155,7 +155,10 @@ func refusals(t *testing.T, owner, s *Store, role string) {
 			{"reschedule", func(ctx context.Context) error {
 				return s.Reschedule(ctx, core.Call{Now: base}, []core.Move{{ID: "x", To: base}})
 			}},
-			{"cancel", func(ctx context.Context) error { _, err := s.Cancel(ctx, core.Call{Now: base}, []core.ID{"x"}); return err }},
+			{"cancel", func(ctx context.Context) error {
+				_, err := s.Cancel(ctx, core.Call{Now: base}, []core.ID{"x"})
+				return err
+			}},
 		},
 		"DELETE": {{"purge", func(ctx context.Context) error { _, err := s.Purge(ctx, base, 10); return err }}},
 		"SELECT": {

@@ -104,7 +104,9 @@ func TestALostReplyIsAnUnknownOutcomeAndARepeatIsHarmless(t *testing.T) {
 					return s.Settle(ctx, at(2), []core.Settlement{{Grant: claimed[0].Grant, Outcome: core.Retry, Due: at(70)}})
 				}},
 			{"reschedule", func() error { return nil },
-				func() error { return s.Reschedule(ctx, core.Call{Now: at(2)}, []core.Move{{ID: "a", From: at(70), To: at(80)}}) }},
+				func() error {
+					return s.Reschedule(ctx, core.Call{Now: at(2)}, []core.Move{{ID: "a", From: at(70), To: at(80)}})
+				}},
 			{"cancel", func() error { _, err := s.Cancel(ctx, core.Call{Now: at(1)}, []core.ID{"none"}); return err },
 				func() (err error) { fates, err = s.Cancel(ctx, core.Call{Now: at(3)}, []core.ID{"a"}); return err }},
 		} {

@@ -57,9 +57,8 @@ func newStatements(table string) statements {
 	)
 	parts := strings.NewReplacer(
 		"{found}", byPlace,
-		"{durable}", `(SELECT current_setting('synchronous_standby_names') = '' OR pg_logical_emit_message(true, 'dueclaim', '') IS NOT NULL)`,
-		// Payloads that travel as text are read in this form; the setting lasts for the statement.
-		"{hex}", `(SELECT set_config('bytea_output', 'hex', true)) = 'hex'`,
+		"{durable}", durableSQL,
+		"{hex}", hexSQL,
 		"{claimable}", `coalesce(t.due, 9223372036854775807) <= $4::bigint
        AND (t.status = 'pending' OR (t.status = 'running' AND t.lease_until < $5::bigint AND t.holder <> $3::text))`,
 		"{granted}", `t.token = a.token AND t.holder = a.holder AND t.status = 'running'`,
@@ -83,6 +82,12 @@ func newStatements(table string) statements {
 		waiting:    fill(waitingSQL), purge: fill(purgeSQL),
 	}
 }
+
+const (
+	durableSQL = `(SELECT current_setting('synchronous_standby_names') = '' OR pg_logical_emit_message(true, 'dueclaim', '') IS NOT NULL)`
+	// hexSQL sets, for the statement, the form in which pgx reads bytes that travel as text.
+	hexSQL = `(SELECT set_config('bytea_output', 'hex', true)) = 'hex'`
+)
 
 const inTime = `CASE WHEN clock_timestamp() <= to_timestamp({by} / 1000.0) THEN t.id
             ELSE ('` + tooLate + ` at ' || clock_timestamp())::bigint::text END`

@@ -2,6 +2,7 @@ package pgclaim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -221,7 +222,18 @@ func (t *Table) query(q sqltable.Query) (string, []any) {
 		w.out(o)
 	}
 	w.expr(q.Rest)
+	if q.Current && t.def.Mode() != claim.Transition { // what a repeat finds to be done; a step of Transition is the user's
+		w.text(" AND ", durableSQL)
+	}
+	w.hex(q.Out)
 	return w.String(), w.args
+}
+
+// hex has bytes returned in the form that pgx reads, whatever the session's is.
+func (w *writer) hex(outs []sqltable.Out) {
+	if slices.ContainsFunc(outs, func(o sqltable.Out) bool { return o.As == sqltable.AsBytes }) {
+		w.text(" AND ", hexSQL)
+	}
 }
 
 // change writes a conditional change. Its first half looks the rows up one by one
@@ -267,6 +279,7 @@ func (t *Table) change(c sqltable.Change, wait bool) (string, []any) {
 	}
 	w.text(" FROM picked AS a WHERE t.", id, " = ANY (ARRAY(SELECT key FROM picked)) AND ")
 	guard()
+	w.hex(c.Returning)
 	w.text(" RETURNING a.item - 1")
 	for _, o := range c.Returning {
 		w.text(", ")

@@ -49,6 +49,7 @@ var versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?(-MariaDB)?`)
 type recipe struct {
 	find         func() (Binary, error)
 	initData     func(b Binary, dir string) error // fills dir/data; nil where a server starts without
+	clone        func(b Binary, l launch) error   // fills dir/data as a standby of l.Upstream; nil where there are none
 	argv         func(b Binary, l launch) ([]string, error)
 	ready        func(addr string) error // nil once the server answers its own protocol
 	unprivileged bool                    // refuses to run as root

@@ -27,6 +27,19 @@ func postgresRecipe() recipe {
 			}
 			return nil
 		},
+		clone: func(b Binary, l launch) error {
+			initdb, err := filepath.EvalSymlinks(b.Init[0]) // the two stand side by side
+			if err != nil {
+				return err
+			}
+			argv := []string{filepath.Join(filepath.Dir(initdb), "pg_basebackup"), "-d", l.Upstream, "-D", filepath.Join(l.dir, "data"), "-R", "-X", "stream", "-c", "fast", "--no-sync"}
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Dir, cmd.SysProcAttr = l.dir, unprivileged()
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, tail(out))
+			}
+			return nil
+		},
 		argv: func(b Binary, l launch) ([]string, error) {
 			args := append(b.Argv, "-D", filepath.Join(l.dir, "data"), "-p", strconv.Itoa(l.port),
 				"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=500", "-c", "shared_buffers=64MB")

@@ -17,9 +17,11 @@ const startTimeout = 30 * time.Second
 // committed survives the end of the server (Redis: is lost with it), not that
 // of the machine.
 type Options struct {
-	Durable  bool     // sync every commit to the disk, as in production; Redis: keep an append-only file
-	Args     []string // further arguments, after and so above our own
-	Upstream string   // PgBouncer: the postgres:// URL of the server behind it
+	Durable bool     // sync every commit to the disk, as in production; Redis: keep an append-only file
+	Args    []string // further arguments, after and so above our own
+	// Upstream is the postgres:// URL of another server: for PgBouncer the one behind it,
+	// for Postgres the primary of which this one is a standby.
+	Upstream string
 }
 
 // Server is one running, or stopped, child process. Its methods may be called
@@ -53,7 +55,11 @@ func Start(k Kind, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{binary: binary, recipe: r, launch: launch{dir: dir, Options: o}}
-	if prepared != "" {
+	if r.clone != nil && o.Upstream != "" {
+		if err := r.clone(binary, s.launch); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	} else if prepared != "" {
 		data := filepath.Join(dir, "data")
 		if err := copyTree(prepared, data); err != nil {
 			return nil, err
