@@ -35,9 +35,14 @@ func (t *text) int(n int64) *text {
 }
 
 // val appends a byte string as a binary literal. An empty one goes as hex, as MariaDB
-// has a mode in which empty quotes are NULL (EMPTY_STRING_IS_NULL).
+// has a mode in which empty quotes are NULL (EMPTY_STRING_IS_NULL). Long hex has an
+// introducer too: MariaDB gives a column of a derived table 16 bits for the length of
+// a hex literal without one, and cuts longer ones without a word.
 func (t *text) val(v string) *text {
 	if v == "" || !harmless(v) {
+		if len(v) > 1<<10 {
+			t.b = append(t.b, "_binary "...)
+		}
 		t.b = append(t.b, "x'"...)
 		t.b = hex.AppendEncode(t.b, []byte(v))
 	} else {
@@ -49,7 +54,7 @@ func (t *text) val(v string) *text {
 }
 
 // literalBytes bounds what val appends for n bytes.
-func literalBytes(n int) int { return 2*n + len("_binary''") }
+func literalBytes(n int) int { return 2*n + len("_binary x''") }
 
 // harmless tells whether v may stand between quotes as it is: printable ASCII
 // but the quote and the backslash.
