@@ -150,13 +150,13 @@ func (e *engine) sort(b takenBatch, claimed []Claimed, took time.Duration) {
 		}
 	}
 	e.mu.Unlock()
+	e.start(granted) // first: hooks and the log may take their time
 	e.obs.claimed(stats)
 	e.tellRefused(refused)
 	if superseded {
 		e.dropSuperseded()
 	}
 
-	e.start(granted)
 	e.free(len(claimed) - len(granted))
 	if b.direct() { // from the sweep: whatever the index has is repaired when it comes up
 		e.addToIndex(held)

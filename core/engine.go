@@ -34,7 +34,8 @@ type engine struct {
 	handler  Handler
 	opt      Options
 	log      *slog.Logger
-	obs      *Observer
+	obs      *hooks
+	notices  *notices
 	health   *healthBook
 	clock    *clock
 	undated  bool // see Undated
@@ -103,7 +104,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 	}
 	e := &engine{
 		idx: s.idx, store: s.store, handler: s.handler, opt: opt,
-		log: opt.Logger, obs: &s.opt.Observer, health: s.health, clock: c,
+		log: opt.Logger, obs: s.obs, notices: &s.notices, health: s.health, clock: c,
 		undated: isUndated(s.store), failures: &s.failures,
 		base: context.WithoutCancel(ctx),
 		// Unique in every run, so that a process that comes back under the same

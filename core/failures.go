@@ -46,7 +46,7 @@ func (b *failureBook) note(j *Job, s Settlement) {
 	case !j.uncounted:
 	case s.Outcome == Retry:
 		b.set(j.Grant.ID, j.Failures()+1)
-	case s.Outcome == Done, s.Outcome == DeadLetter:
+	case s.Outcome == Done, s.Outcome == DeadLetter, s.Outcome == 0:
 		b.forget(j.Grant.ID)
 	}
 }

@@ -9,19 +9,22 @@ import (
 )
 
 // Handler does the work of tasks. What Handle returns decides how the task goes
-// on:
+// on. It may be wrapped and joined in any way; the first line that fits counts:
 //
 //   - nil: done, unless the claim store says [ErrUnfinished].
-//   - an error: a failure. The task is retried after a back-off, or dead when it
-//     has had as many failures as it may ([Task].MaxAttempts).
-//   - [RetryAt]: a failure, retried at a given time.
-//   - [Dead]: given up at once and kept for an operator.
-//   - [Settled]: the handler has settled the task itself, in its own transaction.
-//   - an error that wraps [ErrDraining] or [context.Canceled], after ctx was
+//   - [Settled] or [SettledAs], with nothing else beside it: the handler has settled
+//     the task itself, in its own transaction.
+//   - an error that has [ErrDraining] or [context.Canceled] in it, after ctx was
 //     cancelled because the scheduler shuts down: given back, the attempt is not
-//     counted.
-//   - an error that wraps [ErrUnknownKind]: given back for a process that knows
-//     the kind, the attempt is not counted.
+//     counted. So it is after a lease that could not be extended.
+//   - [Dead]: given up at once and kept for an operator.
+//   - [ErrUnknownKind]: given back for a process that knows the kind, after a pause;
+//     the attempt is not counted.
+//   - any other error: a failure. The task is retried after a back-off, or dead when
+//     it has had as many failures as it may ([Task].MaxAttempts).
+//
+// A time that [RetryAt] names holds wherever the task comes again: a failure is retried
+// then, and what is given back is not due before. Of several times the latest counts.
 //
 // A panic is a failure whose text has the stack.
 //
@@ -113,7 +116,12 @@ func (j *Job) Done() Settlement { return Settlement{Grant: j.Grant, Outcome: Don
 // Settled is what a handler returns after it has settled the task itself:
 // SettleTx as the last statement of its own transaction, committed. The
 // scheduler then only tidies up, and can't tell when that is untrue: such a task
-// runs again when its lease is over, as after a crash.
+// runs again when its lease is over, as after a crash. Nor can it tell how the task
+// was settled: Observer's Settled gets a Settlement without an Outcome, and one that was
+// settled as Retry or Released waits for a sweep. [SettledAs] says it.
+//
+// Joined with another error, or inside of RetryAt or Dead, it doesn't count: the task
+// goes on by the other error, unless the store knows that it was settled.
 //
 // When the commit's outcome is unknown return the commit's error: a task that was
 // settled after all stays as it is. A handler that runs its transaction again
@@ -122,6 +130,17 @@ func (j *Job) Done() Settlement { return Settlement{Grant: j.Grant, Outcome: Don
 //
 //nolint:revive,staticcheck // it is an outcome that is said through error, not a failure
 var Settled = errors.New("settled by the handler")
+
+// SettledAs is [Settled] for a handler that says what it settled: s is the Settlement
+// that it gave to SettleTx, such as job.Done(). Observer's Settled gets it, and the index
+// learns when the task is due again. One of another grant, or that [Settlement.Check]
+// refuses, counts as Settled. errors.Is(err, Settled) is true for it.
+func SettledAs(s Settlement) error { return &settledError{s: s} }
+
+type settledError struct{ s Settlement }
+
+func (e *settledError) Error() string     { return Settled.Error() + " as " + e.s.Outcome.String() }
+func (e *settledError) Is(err error) bool { return err == Settled } //nolint:errorlint // it is what errors.Is asks
 
 // ErrUnknownKind is what a handler returns for a task whose kind it doesn't
 // know; [Mux] does. The task is given back for a process that does, without
@@ -137,8 +156,11 @@ func (e *retryAtError) Error() string { return e.err.Error() }
 func (e *retryAtError) Unwrap() error { return e.err }
 
 // RetryAt makes err a failure that is retried at t (at once where t is past),
-// instead of after the usual back-off. MaxAttempts applies. A nil err is
-// replaced by a text that says so.
+// instead of after the usual back-off; a zero t names no time. MaxAttempts applies.
+// Where an error has several, inside of each other or joined, the latest time counts:
+// an outer one puts a retry off and doesn't hasten it. Around an error that gives the
+// task back ([ErrUnknownKind], say) it says before when it is not due again; a
+// [Dead] stays dead. A nil err is replaced by a text that says so.
 func RetryAt(t time.Time, err error) error {
 	if err == nil {
 		err = errors.New("retry asked for by the handler")
@@ -151,8 +173,8 @@ type deadError struct{ err error }
 func (e *deadError) Error() string { return e.err.Error() }
 func (e *deadError) Unwrap() error { return e.err }
 
-// Dead makes err a failure that is not retried: the task is kept as dead. A nil
-// err is replaced by a text that says so.
+// Dead makes err a failure that is not retried, also with a RetryAt inside of it or
+// around: the task is kept as dead. A nil err is replaced by a text that says so.
 func Dead(err error) error {
 	if err == nil {
 		err = errors.New("given up by the handler")

@@ -66,8 +66,9 @@ type PartHealth struct {
 
 // healthBook keeps the health and tells of changes.
 type healthBook struct {
-	log *slog.Logger
-	obs *Observer
+	log     *slog.Logger
+	obs     *hooks
+	notices *notices
 
 	mu     sync.Mutex
 	rest   Health // all but the parts
@@ -87,8 +88,8 @@ type part struct {
 // a backend that answers others.
 const staleFailure = 30 * time.Second
 
-func newHealthBook(log *slog.Logger, obs *Observer) *healthBook {
-	b := &healthBook{log: log, obs: obs}
+func newHealthBook(log *slog.Logger, obs *hooks, n *notices) *healthBook {
+	b := &healthBook{log: log, obs: obs, notices: n}
 	for _, p := range []*part{&b.storeP, &b.indexP, &b.sweepP} {
 		p.OK, p.failing = true, make(map[string]time.Time)
 	}
@@ -130,7 +131,7 @@ func (b *healthBook) call(name, op string, err error, p *part) {
 		err = nil
 	}
 	if err != nil {
-		b.obs.failed(name+": "+op, err)
+		b.notices.add(func() { b.obs.failed(name+": "+op, err) })
 	}
 	if errors.Is(err, ErrNoConnection) {
 		return // it was not asked
@@ -153,11 +154,14 @@ func (b *healthBook) sweep(op string, err error) {
 func (b *healthBook) note(name, op string, err error, p *part) {
 	b.mu.Lock()
 	changed := p.note(op, err)
-	h := b.health()
-	b.mu.Unlock()
-	if !changed {
-		return
+	if changed { // under the lock, so that changes are told in their order
+		h := b.health()
+		b.notices.add(func() { b.tell(name, op, err, h) })
 	}
+	b.mu.Unlock()
+}
+
+func (b *healthBook) tell(name, op string, err error, h Health) {
 	if err != nil {
 		b.log.Warn("dueclaim: "+name+" failing; going on with back-off", "op", op, "err", err)
 	} else {

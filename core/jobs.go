@@ -34,23 +34,17 @@ func (e *engine) work(j *Job) {
 	e.handle(j, began)
 }
 
-// handled ends a job by what its handler returned.
-func (e *engine) handled(j *Job, began time.Duration, err error) {
-	if e.obs.Returned != nil {
-		e.obs.Returned(j, e.clock.mono()-began, err)
-	}
-	var cause error
-	if err != nil {
-		cause = context.Cause(j.ctx)
-	}
+// handled ends a job by its handler's answer.
+func (e *engine) handled(j *Job, began time.Duration, r returned) {
+	e.obs.returned(j, e.clock.mono()-began, r.err)
 	j.cancel(nil)
-	if errors.Is(err, Settled) {
+	if r.end.way == wayBySelf {
 		e.free(1)
-		e.settledByHandler(j)
+		e.settledByHandler(j, r.end.said)
 		return
 	}
-	j.saidLost = errors.Is(err, ErrLeaseLost)
-	e.settle(j, e.outcome(j, err, cause), 1)
+	j.saidLost = r.lost
+	e.settle(j, e.settlementOf(j, r.end, r.text), 1)
 }
 
 // soonestDue is when a task that is given back is due again: when it would have started.
@@ -97,76 +91,48 @@ func (e *engine) begin(j *Job) (now time.Duration, ok bool) {
 	return now, true
 }
 
+// returned is a handler's answer, read once: its methods are the user's and may panic.
+type returned struct {
+	err  error
+	text string
+	end  ending
+	lost bool // it has ErrLeaseLost
+}
+
+func read(err, cause error) returned {
+	if err == nil {
+		return returned{end: ending{way: wayDone}}
+	}
+	return returned{err: err, text: err.Error(), end: endingOf(err, cause), lost: errors.Is(err, ErrLeaseLost)}
+}
+
 // handle calls the handler and ends the job. A panic becomes an error, also one
 // of the returned error's own method (a nil pointer as an error); so does a
 // runtime.Goexit. Nothing stops a Goexit: what is to be done after the handler is
 // done while the goroutine unwinds.
 func (e *engine) handle(j *Job, began time.Duration) {
-	var err error
-	returned := false
+	var r returned
+	came := false
 	defer func() {
-		if !returned {
+		if !came {
 			value := "runtime.Goexit called"
-			if r := recover(); r != nil {
-				value = fmt.Sprint(r)
+			if v := recover(); v != nil {
+				value = fmt.Sprint(v)
 			}
-			err = &panicError{value: value, stack: debug.Stack()}
+			r = read(&panicError{value: value, stack: debug.Stack()}, nil)
 		}
-		e.handled(j, began, err)
+		e.handled(j, began, r)
 	}()
-	err = e.handler.Handle(j.ctx, j)
-	if err != nil { // a panic of the error's own methods is caught here
-		_, _ = err.Error(), errors.Is(err, Settled)
-	}
-	returned = true
-}
-
-// outcome turns what a handler returned into a settlement. cause is why its
-// context was cancelled, if it was.
-func (e *engine) outcome(j *Job, err, cause error) Settlement {
-	if err == nil {
-		return Settlement{Outcome: Done}
-	}
-	now := e.clock.now()
-	var at *retryAtError
-	var dead *deadError
-	switch {
-	case errors.Is(err, ErrUnknownKind):
-		return Settlement{Outcome: Released, Due: e.strange(j.Task.Kind, now, err)}
-	case errors.Is(cause, ErrDraining) && (errors.Is(err, ErrDraining) || errors.Is(err, context.Canceled)):
-		return Settlement{Outcome: Released, Due: CeilMilli(now)}
-	case errors.Is(cause, errLeaseExpired) && errors.Is(err, context.Canceled):
-		// The database was away, not the task at fault.
-		return Settlement{Outcome: Released, Due: CeilMilli(now.Add(time.Second))}
-	case errors.As(err, &dead):
-		return Settlement{Outcome: DeadLetter, Err: StorableText(err.Error())}
-	}
-	failures := j.Failures() + 1
-	most := j.Task.MaxAttempts
-	if most == 0 {
-		most = e.opt.MaxAttempts
-	}
-	if failures >= most {
-		return Settlement{Outcome: DeadLetter, Err: StorableText(err.Error())}
-	}
-	due := now.Add(max(0, e.opt.Backoff(failures)))
-	if errors.As(err, &at) {
-		due = at.at
-		if due.Before(now) {
-			due = now
-		}
-	}
-	if last := endDue.Add(-time.Millisecond); due.After(last) {
-		due = last
-	}
-	return Settlement{Outcome: Retry, Due: CeilMilli(due), Err: StorableText(err.Error())}
+	err := e.handler.Handle(j.ctx, j)
+	r = read(err, context.Cause(j.ctx))
+	came = true
 }
 
 // strange returns when a task of an unknown kind is due again, so that it is left
 // to processes that know the kind. All that are found until then come back at the
 // same instant: however many there are, they are claimed and given back in large
 // batches, once in a back-off, instead of a few at a time all the while.
-func (e *engine) strange(kind string, now time.Time, err error) time.Time {
+func (e *engine) strange(kind string, now time.Time, why string) time.Time {
 	const least, most = 250 * time.Millisecond, 5 * time.Second
 	e.mu.Lock()
 	s := e.strangers[kind]
@@ -185,7 +151,7 @@ func (e *engine) strange(kind string, now time.Time, err error) time.Time {
 	until := s.until
 	e.mu.Unlock()
 	if first {
-		e.log.Warn("dueclaim: task of a kind without a handler here; giving such tasks back", "kind", kind, "err", err)
+		e.log.Warn("dueclaim: task of a kind without a handler here; giving such tasks back", "kind", kind, "err", why)
 	}
 	return until
 }

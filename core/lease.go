@@ -41,7 +41,7 @@ func (e *engine) readClock() bool {
 	if step.Abs() <= e.margin() {
 		return false
 	}
-	e.log.Warn("dueclaim: the store's clock has jumped", "by", step)
+	e.notices.add(func() { e.log.Warn("dueclaim: the store's clock has jumped", "by", step) })
 	return true
 }
 
@@ -158,8 +158,10 @@ func (e *engine) loseLease(j *Job, cause error) {
 		return
 	}
 	j.cancel(cause)
-	e.log.Warn("dueclaim: lease lost; its handler is cancelled", "id", string(j.Grant.ID), "token", j.Grant.Token, "cause", cause)
-	e.obs.leaseLost(j, cause)
+	e.notices.add(func() {
+		e.log.Warn("dueclaim: lease lost; its handler is cancelled", "id", string(j.Grant.ID), "token", j.Grant.Token, "cause", cause)
+		e.obs.leaseLost(j, cause)
+	})
 }
 
 // watchDeadlines cancels handlers whose leases were not extended in time. It goes

@@ -55,12 +55,16 @@ type Options struct {
 	// Default 10.
 	MaxCrashes int
 	// Backoff returns how long after a failure a task is due again; failures
-	// counts them, from 1. Default: a random time up to 1 s, 2 s, 4 s … 1 h.
+	// counts them, from 1. A call that panics counts as the default; one that blocks
+	// holds up the result of that task, which keeps its slot. Default: a random time up to
+	// 1 s, 2 s, 4 s … 1 h.
 	Backoff func(failures int) time.Duration
 	// KeepFinished is how long done and cancelled tasks are kept, where the store
 	// keeps and purges them. Default 24 h; negative: this process doesn't purge.
 	KeepFinished time.Duration
-	// Logger gets what an operator should know. Default slog.Default().
+	// Logger gets what an operator should know. Lines that its handler panics over are
+	// lost, which is said on the standard error once; one that blocks holds up whatever
+	// had something to say, but no heartbeat. Default slog.Default().
 	Logger *slog.Logger
 	// Observer is told what happens.
 	Observer Observer
@@ -80,7 +84,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, 25)
 	o.MaxCrashes = cmp.Or(o.MaxCrashes, 10)
 	o.KeepFinished = cmp.Or(o.KeepFinished, 24*time.Hour)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Logger = guardedLogger(cmp.Or(o.Logger, slog.Default()), lastResort)
 	if o.Backoff == nil {
 		o.Backoff = fullJitter
 	}

@@ -37,6 +37,7 @@ type Producer struct {
 	idx   TimeIndex
 	store Claimer
 	opt   ProducerOptions
+	obs   *hooks
 	clock *clock
 	call  repeater
 
@@ -57,12 +58,13 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 		return nil, err
 	}
 	opt.Timeout = cmp.Or(opt.Timeout, 5*time.Second)
-	opt.Logger = cmp.Or(opt.Logger, slog.Default())
+	opt.Logger = guardedLogger(cmp.Or(opt.Logger, slog.Default()), lastResort)
 	if opt.Timeout < 0 || opt.Horizon < 0 {
 		return nil, fmt.Errorf("%w: ProducerOptions.Timeout is %v and Horizon %v; want positive durations, or 0 for the defaults", ErrInvalid, opt.Timeout, opt.Horizon)
 	}
 	p := &Producer{
 		idx: idx, store: store, opt: opt, clock: newClock(store),
+		obs:     &hooks{Observer: opt.Observer, guard: newGuard(opt.Logger)},
 		call:    repeater{timeout: opt.Timeout, tries: 5},
 		syncing: make(chan struct{}, 1),
 	}
@@ -96,7 +98,7 @@ func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 		return err
 	})
 	if err != nil && !answered(err) {
-		p.opt.Observer.failed("store: cancel", err)
+		p.obs.failed("store: cancel", err)
 		return nil, wrapOp("cancel", err)
 	}
 	var gone []Entry
@@ -143,7 +145,7 @@ func (p *Producer) Reschedule(ctx context.Context, moves ...Move) error {
 		return store.Reschedule(ctx, p.stamped(ctx, Call{Now: now}), moves)
 	})
 	if err != nil && !answered(err) {
-		p.opt.Observer.failed("store: reschedule", err)
+		p.obs.failed("store: reschedule", err)
 		return wrapOp("reschedule", err)
 	}
 	// An entry that stands too early costs one claim, so Add is enough.

@@ -129,7 +129,7 @@ func (p *Producer) scheduleAlone(ctx context.Context, store Store, call Call, go
 		return err
 	})
 	if notDone(err) {
-		p.opt.Observer.failed("store: insert", err)
+		p.obs.failed("store: insert", err)
 		return errors.Join(nothingStored(err), good.err(nil))
 	}
 	if err != nil && !answered(err) {
@@ -140,7 +140,7 @@ func (p *Producer) scheduleAlone(ctx context.Context, store Store, call Call, go
 }
 
 func (p *Producer) outcomeUnknown(call Call, err error, good batch[Task]) error {
-	p.opt.Observer.failed("store: insert", err)
+	p.obs.failed("store: insert", err)
 	return errors.Join(&OutcomeError{Call: call, Err: err}, good.err(nil))
 }
 

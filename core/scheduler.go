@@ -17,6 +17,8 @@ type Scheduler struct {
 	store   Claimer
 	handler Handler
 	opt     Options
+	obs     *hooks
+	notices notices
 	health  *healthBook
 	busy    atomic.Bool
 
@@ -44,7 +46,9 @@ func New(idx TimeIndex, store Claimer, handler Handler, opt Options) (*Scheduler
 		return nil, fmt.Errorf("dueclaim: %w", err)
 	}
 	s := &Scheduler{idx: idx, store: store, handler: handler, opt: opt}
-	s.health = newHealthBook(opt.Logger, &s.opt.Observer)
+	s.obs = &hooks{Observer: opt.Observer, guard: newGuard(opt.Logger)}
+	s.notices.log = opt.Logger
+	s.health = newHealthBook(opt.Logger, s.obs, &s.notices)
 	return s, nil
 }
 
@@ -90,6 +94,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return fmt.Errorf("dueclaim: run: %w", ErrRunning)
 	}
 	defer s.busy.Store(false)
+	defer s.notices.wait()
 	s.health.running(true)
 	defer s.health.running(false)
 	e := newEngine(s, ctx, newClock(s.store), s.opt)
@@ -117,6 +122,7 @@ func (s *Scheduler) Tick(ctx context.Context, now time.Time) (int, error) {
 	if err := CheckDue(now); err != nil {
 		return 0, fmt.Errorf("dueclaim: tick: now: %w", err)
 	}
+	defer s.notices.wait()
 	s.health.running(true)
 	defer s.health.running(false)
 	opt := s.opt

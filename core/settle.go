@@ -162,10 +162,18 @@ func (e *engine) settle(j *Job, s Settlement, slots int) {
 	}
 }
 
-// settledByHandler tidies up after a handler that settled its task itself.
-func (e *engine) settledByHandler(j *Job) {
-	e.obs.settled(j.Done(), nil)
-	j.end = settlement{job: j, s: j.Done()}
+// settledByHandler tidies up after a handler that settled its task itself, as said
+// says, where it says so.
+func (e *engine) settledByHandler(j *Job, said Settlement) {
+	s := Settlement{Grant: j.Grant}
+	if said.Grant == j.Grant && said.Check() == nil {
+		s = said
+		if !s.Due.IsZero() {
+			s.Due = CeilMilli(s.Due)
+		}
+	}
+	e.obs.settled(s, nil)
+	j.end = settlement{job: j, s: s}
 	e.tidy([]*settlement{&j.end})
 }
 
@@ -275,7 +283,7 @@ func (e *engine) unfinished(item *settlement, err error) {
 	e.log.Warn("dueclaim: a handler returned nil without having done its step; the attempt failed",
 		"id", string(item.s.Grant.ID), "token", item.s.Grant.Token, "err", err)
 	e.obs.settled(item.s, err)
-	e.settle(item.job, e.outcome(item.job, err, nil), 0)
+	e.settle(item.job, e.settlementOf(item.job, ending{}, err.Error()), 0)
 }
 
 // superseded tells whether a job was abandoned and its id granted to this process

@@ -20,7 +20,7 @@ func (p *Producer) index(ctx context.Context, entries []Entry) error {
 	for page := range slices.Chunk(entries, indexPage) {
 		err := p.indexOnce(ctx, page, p.idx.Add)
 		if err != nil {
-			p.opt.Observer.notIndexed(len(entries), err)
+			p.obs.notIndexed(len(entries), err)
 			p.logIndex(len(entries), err)
 			return err
 		}
@@ -39,7 +39,7 @@ const indexPage = 5000
 func (p *Producer) unindex(ctx context.Context, entries []Entry) {
 	for page := range slices.Chunk(entries, indexPage) {
 		if err := p.indexOnce(ctx, page, p.idx.Remove); err != nil {
-			p.opt.Observer.failed("index: remove", err)
+			p.obs.failed("index: remove", err)
 			return
 		}
 	}
@@ -68,22 +68,33 @@ func (p *Producer) indexOnce(ctx context.Context, entries []Entry, tell func(con
 // logIndex logs the beginning of an outage of the index, how it goes once a minute,
 // and its end.
 func (p *Producer) logIndex(tasks int, err error) {
+	n, tell := p.countUntold(tasks, err)
+	switch {
+	case !tell: // the log is not called under the lock, as it may block
+	case err != nil:
+		p.opt.Logger.Warn("dueclaim: index can't be told; the sweeps will find the tasks", "tasks", n, "err", err)
+	default:
+		p.opt.Logger.Info("dueclaim: index can be told again", "tasks_since_last_line", n)
+	}
+}
+
+// countUntold counts tasks that the index was told of, or couldn't be, and returns how
+// many it couldn't since the last line of the log, and whether another line is due.
+func (p *Producer) countUntold(tasks int, err error) (n int, tell bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
-		if p.untoldAt > 0 {
-			p.opt.Logger.Info("dueclaim: index can be told again", "tasks_since_last_line", p.untold)
-		}
+		n, tell = p.untold, p.untoldAt > 0
 		p.untold, p.untoldAt = 0, 0
-		return
+		return n, tell
 	}
 	p.untold += tasks
 	now := p.clock.mono()
 	if p.untoldAt > 0 && now-p.untoldAt < time.Minute {
-		return
+		return 0, false
 	}
-	p.opt.Logger.Warn("dueclaim: index can't be told; the sweeps will find the tasks", "tasks", p.untold, "err", err)
-	p.untold, p.untoldAt = 0, now
+	n, p.untold, p.untoldAt = p.untold, 0, now
+	return n, true
 }
 
 var errIndexAway = errors.New("index failed less than a second ago and is left alone")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,17 +30,19 @@ type Options struct {
 	// OnJunk, if set, is told of each member that was set aside because it is no
 	// valid id or because no due time has such a score (which may be infinite).
 	// It is called in the goroutine of the call that came across it, from several
-	// at once perhaps, and must not block. Of many processes, one reports it.
+	// at once perhaps, and must not block: that call waits. Of many processes, one
+	// reports it. A panic costs that report; the first is told on the standard error.
 	OnJunk func(member string, score float64)
 }
 
 // Index is a time index on a Redis sorted set. It is safe for concurrent use.
 type Index struct {
-	client  redis.UniversalClient
-	onJunk  func(member string, score float64)
-	names   names
-	scripts scripts
-	takes   atomic.Uint32 // calls of Take, to look for wrong scores in some
+	client    redis.UniversalClient
+	onJunk    func(member string, score float64)
+	junkPanic sync.Once
+	names     names
+	scripts   scripts
+	takes     atomic.Uint32 // calls of Take, to look for wrong scores in some
 	// silence is how long Watch waits for a message before it asks whether the
 	// server is still there.
 	silence time.Duration

@@ -2,7 +2,10 @@ package redisindex
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 
@@ -69,10 +72,21 @@ func (x *Index) setAside(ctx context.Context, found []junk) {
 		}
 		for _, place := range places {
 			if i, ok := place.(int64); ok && i >= 1 && i <= int64(len(chunk)) {
-				x.onJunk(chunk[i-1].member, parseScore(chunk[i-1].found))
+				x.tellJunk(chunk[i-1].member, parseScore(chunk[i-1].found))
 			}
 		}
 	}
+}
+
+// tellJunk calls OnJunk, whose panic must not end the process. The standard error is
+// what is left to tell of it: an index has no log.
+func (x *Index) tellJunk(member string, score float64) {
+	defer func() {
+		if v := recover(); v != nil {
+			x.junkPanic.Do(func() { fmt.Fprintf(os.Stderr, "redisindex: OnJunk panicked: %v\n%s\n", v, debug.Stack()) })
+		}
+	}()
+	x.onJunk(member, score)
 }
 
 func parseScore(score string) float64 {
