@@ -33,6 +33,7 @@ type catalog struct {
 	database string
 	name     string
 
+	unfit            string // why every call fails in such a session; empty: it doesn't
 	missing, refused string // why the table can't be looked at; empty: it can
 	kind, engine     string
 	columns          []column
@@ -78,6 +79,9 @@ func (t *Table) look(ctx context.Context) (c *catalog, err error) {
 	c = newCatalog()
 	if err := errors.Join(c.readVariables(ctx, session), c.readZones(ctx, session)); err != nil {
 		return nil, err
+	}
+	if _, unfit := examine(ctx, session); unfit != nil {
+		c.unfit = unfit.Error()
 	}
 	c.place(t.def.Name)
 	if err := c.probe(ctx, session, t.quoted); err != nil || c.missing != "" || c.refused != "" {
@@ -150,7 +154,7 @@ func (c *catalog) readZones(ctx context.Context, conn conn) error {
 	}
 	query := "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01 00:00:00', utc), TIMESTAMPDIFF(SECOND, utc, CONVERT_TZ(utc, '+00:00', @@session.time_zone)) FROM (" +
 		strings.Join(months, " UNION ALL ") + ") AS months"
-	err := each(ctx, conn, query, nil, func(rows *sql.Rows) error {
+	err := each(ctx, conn, c.dialect.set(query, allRows), nil, func(rows *sql.Rows) error {
 		var at int64
 		var ahead sql.NullInt64
 		err := rows.Scan(&at, &ahead)

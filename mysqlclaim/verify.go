@@ -102,6 +102,9 @@ func (v *verifier) session() {
 			break
 		}
 	}
+	if v.c.unfit != "" && v.Worst() < claim.Fault {
+		v.fault("session", "", "every call would fail: "+v.c.unfit, "")
+	}
 	if !strings.Contains(s["sql_mode"], "STRICT_") {
 		v.warn("sql-mode", "", "sql_mode is not strict: a value that doesn't fit its column, such as a state that an ENUM lacks, is stored as another instead of refused",
 			"SET GLOBAL sql_mode = CONCAT_WS(',', NULLIF(@@GLOBAL.sql_mode, ''), 'STRICT_TRANS_TABLES')")
