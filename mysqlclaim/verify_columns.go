@@ -163,7 +163,7 @@ func (v *verifier) sizes(col claim.Column, f column) {
 		if isBytes(f.data) {
 			to = f.retyped("BLOB")
 		}
-		v.fault(short, col.Name, fmt.Sprintf("it holds %d characters, a failure's text has up to %d bytes: settling it would fail", f.chars, errorBytes), v.t.alter(to.modify()))
+		v.warn(short, col.Name, fmt.Sprintf("it holds %d characters, a failure's text has up to %d bytes: of longer ones only the beginning is kept, or nothing", f.chars, errorBytes), v.t.alter(to.modify()))
 	case col.Role == "State" && f.data != "enum" && !isInteger(f.data):
 		longest := int64(0)
 		for _, value := range v.states() {

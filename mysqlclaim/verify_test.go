@@ -59,7 +59,7 @@ var flaws = []flaw{
 	{severity: fault, code: "enum-lacks-value", column: "status", edits: []string{"'processing',", "'it''s','a\\\\b','x,y','é',"}},
 	{severity: fault, code: "enum-lacks-value", column: "queue", edits: []string{"queue INT NOT NULL DEFAULT 7", "queue ENUM('a') NOT NULL"}, def: func(d *claim.Table) { d.Where[0].Equals = claim.Text("b'") }},
 	{severity: fault, code: "text-too-short", column: "holder", edits: []string{"holder VARCHAR(64)", "holder VARCHAR(63)"}},
-	{severity: fault, code: "text-too-short", column: "failure", edits: []string{"failure TEXT", "failure VARCHAR(1000)"}},
+	{severity: warning, code: "text-too-short", column: "failure", edits: []string{"failure TEXT", "failure VARCHAR(1000)"}},
 	{severity: fault, code: "text-too-short", column: "status", edits: []string{"status ENUM('pending','processing','completed','dead')", "status VARCHAR(9)"}},
 	{severity: fault, code: "time-digits", column: "changed", edits: []string{"DATETIME(3) NULL", "DATETIME DEFAULT CURRENT_TIMESTAMP"}},
 	{severity: fault, code: "on-update", column: "due", edits: []string{"due BIGINT NOT NULL", "due DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)"},

@@ -117,7 +117,9 @@ func (v *verifier) typed(p claim.Column, c attribute) {
 		}
 	case "LastError":
 		if v.want(p, c, looseTypes, "text", "") {
-			v.room(p, c, maxErrorBytes, "an error")
+			if has := c.characters(); has > 0 && has < maxErrorBytes {
+				v.warn("text-too-short", c.Name, fmt.Sprintf("the column (%s) holds %d characters, and a failure's text has up to %d bytes: of longer ones only the beginning is kept, or nothing", p.Role, has, maxErrorBytes), v.alter(c.Name, "TYPE text"))
+			}
 		}
 	case "Payload":
 		v.want(p, c, append([]string{"bytea", "json", "jsonb", "enum"}, looseTypes...), "text, bytes or JSON", "")

@@ -271,3 +271,19 @@ func TestVerifyTakesEachTypeThatFits(t *testing.T) {
 		}
 	}
 }
+
+// What the catalog prints depends on settings of the session.
+func TestVerifyIsTheSameInOddSessions(t *testing.T) {
+	t.Attr("dueclaim.backend", native.backend())
+	url := testserver.Postgres(t)
+	d := native
+	d.session = map[string]string{"quote_all_identifiers": "on", "datestyle": "SQL, DMY", "intervalstyle": "sql_standard", "bytea_output": "escape", "extra_float_digits": "0", "transform_null_equals": "on", "default_transaction_isolation": "read committed", "search_path": "public, pg_catalog"}
+	s := d.open(t, url, Options{})
+	for _, statement := range []string{ordersEnumSQL, ordersSQL, "CREATE INDEX ON {t} (created_at, order_id) WHERE status = 'pending'", "CREATE INDEX ON {t} (created_at, order_id) WHERE status IN ('processing', 'pending')",
+		"ALTER TABLE {t} ADD CHECK (status IN ('pending', 'processing', 'cancelled', 'completed'))"} {
+		s.exec(t, strings.ReplaceAll(statement, "{t}", "orders"))
+	}
+	fs, err := s.onTable(t, orders("orders", claim.StatusUpdated)).Verify(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, unexpected(fs))
+}
