@@ -33,17 +33,20 @@
 // whose outcome is unknown with the same arguments, as core does: a lost
 // deadlock or a serialization failure is no defect.
 //
-// With the hooks Lock, Break, Begin and Neighbour the suite also locks rows, cuts
-// the backend off, runs users' own transactions and works on two queues side by
-// side; without one of them its group of cases is reported as not provided. A few cases prove something by numbers and are the
-// slow ones: a further configuration of the same backend says Variant and gets
-// smaller numbers, and with the environment's DUECLAIM_STRESS everything gets the
-// largest.
+// With the hooks Lock, Hold, Break, Begin and Neighbour the suite also locks rows or
+// the whole backend, cuts the backend off, runs users' own transactions and works on
+// two queues side by side; without one of them its group of cases is reported as not
+// provided. With Idle it sees after each case that nothing is held or open. [Line] is a
+// way to a server that a test may cut and hold up.
 //
-// What the cases can't prove from outside: that no transaction is left open, that
-// a lost reply is mended by a repeat at any byte of the protocol, that rows are
-// found by the primary key, and how many statements a batch costs. TestSQL proves
-// some of it for database/sql; the rest is the adapter's own tests.
+// A few cases prove something by numbers and are the slow ones: a further
+// configuration of the same backend says Variant and gets smaller numbers, and with
+// the environment's DUECLAIM_STRESS everything gets the largest.
+//
+// What the cases can't prove from outside: that a lost reply is mended by a repeat at
+// any byte of the protocol, that rows are found by the primary key, and how many
+// statements a batch costs. TestSQL proves some of it for database/sql; the rest is
+// the adapter's own tests.
 //
 // # What doubles can't prove
 //

@@ -19,6 +19,7 @@ var storeDoubles = []double{
 	{bug: "times in seconds", want: "times/exact", also: "*"},
 	{bug: "ctx ignored", want: "contract/done-ctx-store", also: "purge"},
 	{bug: "payload shared", want: "contract/slices-are-the-callers"},
+	{bug: "long payloads shared", want: "contract/memory-is-the-callers"},
 	{bug: "payload ends at NUL", want: "claim/fields"},
 	{bug: "kind trimmed", want: "claim/fields"},
 	{bug: "call ids ignore case", want: "insert/call-id-bytes"},

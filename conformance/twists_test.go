@@ -157,6 +157,8 @@ type indexTwist struct {
 	due     func(entries []core.Entry) []core.Entry
 	taken   func(ids []core.ID) []core.ID
 	next    func(next time.Time) time.Time
+	list    func(page *page) // what List is asked for
+	listed  func(entries []core.Entry) []core.Entry
 	name    func(generation string) string
 	notify  func(notify func()) func()
 	err     func(err error) error
@@ -193,6 +195,13 @@ func (x twistedIndex) Take(ctx context.Context, now, until time.Time, limit int)
 
 func (x twistedIndex) AddMissing(ctx context.Context, entries []core.Entry) error {
 	return then(x.by.err, x.Index.AddMissing(then(x.by.ctx, ctx), then(x.by.missing, clone(entries))))
+}
+
+func (x twistedIndex) List(ctx context.Context, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	p := page{after: after, before: before, limit: limit}
+	touch(x.by.list, &p)
+	got, err := x.Index.List(then(x.by.ctx, ctx), p.after, p.before, p.limit)
+	return then(x.by.listed, got), then(x.by.err, err)
 }
 
 func (x twistedIndex) Generation(ctx context.Context) (string, error) {

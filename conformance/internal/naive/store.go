@@ -142,7 +142,7 @@ func (s *Store) insert(call core.Call, tasks []core.Task) error {
 		}
 		r := &row{task: task, state: "pending", due: s.time(task.Due), token: call.Now.UnixMilli(), call: callID}
 		r.task.Due = r.due
-		if !s.is("payload shared") {
+		if !s.shares(task.Payload) {
 			r.task.Payload, r.task.Meta = bytes.Clone(task.Payload), bytes.Clone(task.Meta)
 		}
 		if s.is("payload cut at 64 KiB") {
