@@ -40,6 +40,13 @@ func (t Table) Promises() Findings {
 		weaker("no-lease", "nothing marks a row as taken: an index that all workers share keeps them apart (with a heap a process, each starts every row), and a handler may be started more than once", "give the table a state for processing")
 		weaker("retry-undated", "a retry is not in the row; sweeps add overdue rows to the index a lease later and never claim", "give the table a state for processing")
 	}
+	if t.NoAhead() {
+		mend := "map Due.Column, if dueclaim may write the due time"
+		if mode == Transition {
+			mend = ""
+		}
+		weaker("not-ahead", "a grant can't tell a row's back-off, so nothing is claimed ahead of its time: tasks start a millisecond or two late, and never early", mend)
+	}
 	if mode != Transition && t.Attempts == "" {
 		weaker("attempts", "no column counts attempts: each process counts failures in its memory", "map Attempts")
 	}
