@@ -220,6 +220,46 @@ func TestTableSettlesInTheUsersTransaction(t *testing.T) {
 	})
 }
 
+// LOCK TABLES holds a claim up until nobody waits for it.
+func TestAClaimHasNoEffectAfterATableLockThatOutlastedIt(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		for _, config := range tabletest.Configs(claim.TimeColumn{Kind: claim.Timestamp, Digits: 3}) {
+			if config.Name == "Transition" {
+				continue // a claim only reads
+			}
+			x := newShops(t, b, config, "time_zone=%27%2B05%3A30%27")
+			h := x.users(t, nil, "a", plainTable)
+			table, ctx := h.Claimer.(*Table), t.Context()
+			h.Put(t, core.Task{ID: "1", Due: base})
+			_, err := table.Claim(ctx, []core.ID{"none"}, leaseOf("h", base)) // the catalogue is known
+			require.NoError(t, err)
+			locker, err := x.db.Conn(ctx)
+			require.NoError(t, err)
+			_, err = locker.ExecContext(ctx, "LOCK TABLES "+h.Name+" WRITE")
+			require.NoError(t, err)
+			now, err := table.Now(ctx)
+			require.NoError(t, err)
+			l := leaseOf("h", base)
+			l.By = now.Add(200 * time.Millisecond)
+			late := make(chan error, 1)
+			go func() {
+				_, err := table.Claim(ctx, []core.ID{"1"}, l)
+				late <- err
+			}()
+			require.Eventually(t, func() bool {
+				now, err := table.Now(ctx)
+				require.NoError(t, err)
+				return now.After(l.By)
+			}, 10*time.Second, 20*time.Millisecond)
+			_, err = locker.ExecContext(ctx, "UNLOCK TABLES")
+			require.NoError(t, err)
+			require.NoError(t, locker.Close())
+			require.ErrorIs(t, <-late, core.ErrNotDone, config.Name)
+			assert.Equal(t, "pending", h.Text(t, "SELECT status FROM "+h.Name), config.Name)
+		}
+	})
+}
+
 func TestTransitionIsForItsModeOnly(t *testing.T) {
 	table := newTable(t, open(t, "root@tcp(127.0.0.1:1)/x", ""), recipeDef("orders"))
 	require.ErrorIs(t, table.Transition(t.Context(), &core.Job{Task: core.Task{ID: "1"}}, nil), core.ErrInvalid)

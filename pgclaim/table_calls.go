@@ -18,7 +18,8 @@ var (
 )
 
 // Claim implements core.Claimer, in one round trip when every id is granted and
-// two otherwise; in mode claim.Transition it only reads. A row that is locked is
+// two otherwise, as in mode claim.StatusUpdated, which always reads back what it wrote; in
+// mode claim.Transition it only reads. A row that is locked is
 // Refused.
 func (t *Table) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
 	claimed, err := t.engine.Claim(ctx, tableConn{table: t}, ids, lease)

@@ -137,6 +137,38 @@ func TestFencesOfFinerColumns(t *testing.T) {
 	})
 }
 
+// An ALTER TABLE, or who waits for one, holds a claim up until nobody waits for it.
+func TestAClaimHasNoEffectAfterATableLockThatOutlastedIt(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d driver) {
+		for _, config := range tabletest.Configs(withZone) {
+			if config.Name == "Transition" {
+				continue // a claim only reads
+			}
+			x := newShops(t, d, testserver.Postgres(t), config, "varchar(255)", "shop_state")
+			table := x.fresh(t)
+			x.put(t, table, "shop", []core.Task{task("a", 0)})
+			lock := x.first.begin(t, t.Context())
+			require.NoError(t, lock.exec(t.Context(), "LOCK TABLE "+table.name))
+			now, err := table.Now(t.Context())
+			require.NoError(t, err)
+			l := core.Lease{Holder: "h", Now: at(1), DueBy: at(1), Until: at(31), By: now.Add(200 * time.Millisecond)}
+			late := make(chan error, 1)
+			go func() {
+				_, err := table.Claim(t.Context(), []core.ID{"a"}, l)
+				late <- err
+			}()
+			require.Eventually(t, func() bool {
+				now, err := table.Now(t.Context())
+				require.NoError(t, err)
+				return now.After(l.By)
+			}, 10*time.Second, 20*time.Millisecond)
+			lock.rollback()
+			require.ErrorIs(t, <-late, core.ErrNotDone, config.Name)
+			assert.Equal(t, []string{"pending"}, x.first.text(t, "SELECT status::text FROM "+table.name), config.Name)
+		}
+	})
+}
+
 func TestTransitionWantsTheTablesOwnDriver(t *testing.T) {
 	t.Attr("dueclaim.backend", native.backend())
 	url := testserver.Postgres(t)
