@@ -16,7 +16,7 @@ func (e *engine) claim(b takenBatch) error {
 	if len(b.ids) == 0 {
 		return nil
 	}
-	claimed, took, err := e.askStore(b)
+	claimed, took, err := e.askStore(&b)
 	if err != nil {
 		e.obs.claimed(ClaimStats{Took: took, Err: err})
 		e.giveUpClaim(b)
@@ -51,18 +51,27 @@ func (e *engine) hold(b takenBatch) ([]ID, []*Job) {
 }
 
 // askStore calls Claim, again while the outcome is unknown: the same Holder
-// finds what an earlier try was granted.
-func (e *engine) askStore(b takenBatch) (claimed []Claimed, took time.Duration, err error) {
+// finds what an earlier try was granted. As long as none was done, each asks for a lease
+// of its own: one asked for long ago would be over too soon.
+func (e *engine) askStore(b *takenBatch) (claimed []Claimed, took time.Duration, err error) {
 	b.lease.Holder = e.nextHolder()
 	began := e.clock.mono()
+	asked, old := false, false // old: the lease was asked for before, and never done
 	err = e.call.call(e.base, func(ctx context.Context) (err error) {
+		if old {
+			again := e.newBatch()
+			again.lease.Holder = b.lease.Holder
+			b.lease, b.deadline = again.lease, again.deadline
+		}
 		b.lease.By = e.clock.by(ctx)
 		claimed, err = e.store.Claim(ctx, b.ids, b.lease)
 		if err == nil && !slices.EqualFunc(claimed, b.jobs, func(c Claimed, j *Job) bool { return c.ID == j.Grant.ID }) {
 			err = errShortAnswer
 		}
-		if errors.Is(err, ErrNotDone) { // the clock may have jumped, so that By was past
-			poke(e.doubt)
+		old = (old || !asked) && errors.Is(err, ErrNotDone)
+		asked = true
+		if errors.Is(err, ErrNotDone) && !errors.Is(err, ErrNoConnection) {
+			poke(e.doubt) // the clock may have jumped, so that By was past
 		}
 		return err
 	})
