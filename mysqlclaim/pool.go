@@ -30,6 +30,9 @@ func (p pool) ExecContext(ctx context.Context, query string, args ...any) (res s
 	for range maxBad {
 		c, none := p.Conn(ctx)
 		if none != nil {
+			if s := p.Stats(); ctx.Err() != nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+				none = fmt.Errorf("%w (all %d are in use): %w", core.ErrNoConnection, s.MaxOpenConnections, none)
+			}
 			return nil, unsent{fmt.Errorf("no connection was to be had: %w", none)}
 		}
 		res, err = c.ExecContext(ctx, query, args...)

@@ -180,7 +180,7 @@ func TestACallThatGotNoConnectionIsNotDone(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			err := write(ctx, time.Time{})
 			cancel()
-			require.ErrorIs(t, err, core.ErrNotDone, name)
+			require.ErrorIs(t, err, core.ErrNoConnection, name)
 			require.ErrorIs(t, err, context.DeadlineExceeded, name)
 		}
 		tx.rollback()

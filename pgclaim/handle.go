@@ -66,7 +66,8 @@ const sends = 3
 func (h *handle) onPgx(ctx context.Context, do func(*pgxpool.Conn) error) error {
 	conn, err := h.pool.Acquire(ctx)
 	if err != nil {
-		return undone{err}
+		stat := h.pool.Stat()
+		return undone{noConnection(ctx, err, int(stat.AcquiredConns()), int(stat.MaxConns()))}
 	}
 	defer conn.Release()
 	if err := checkEncoding(conn.Conn()); err != nil {
@@ -82,7 +83,8 @@ func (h *handle) onPgx(ctx context.Context, do func(*pgxpool.Conn) error) error 
 func (h *handle) onDB(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := h.db.Conn(ctx)
 	if err != nil {
-		return undone{err}
+		stats := h.db.Stats()
+		return undone{noConnection(ctx, err, stats.InUse, stats.MaxOpenConnections)}
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	err = do(conn)
@@ -90,6 +92,15 @@ func (h *handle) onDB(ctx context.Context, do func(*sql.Conn) error) error {
 		_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // the pool throws it away
 	}
 	return err
+}
+
+// noConnection says of a wait that ended with ctx whether it was for a connection that
+// others of this process had: the server is not to blame then.
+func noConnection(ctx context.Context, err error, inUse, most int) error {
+	if ctx.Err() == nil || most == 0 || inUse < most {
+		return err
+	}
+	return fmt.Errorf("%w (all %d are in use): %w", core.ErrNoConnection, most, err)
 }
 
 // checkEncoding refuses a session in which the server takes what we send for another
