@@ -36,7 +36,9 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 //
 // A due time in the past is allowed: the task runs at once. Due times are
 // rounded up to the millisecond. An id is unique among live tasks only: one whose
-// task is done, dead or cancelled may be used again, and the new task runs.
+// task is done, dead or cancelled may be used again, and the new task runs. So ids that
+// each process makes from the time, such as report@09:00, run again when a process is
+// late; give these calls one Call (ScheduleCall).
 //
 // A call goes to the store at once, by itself, unless others are there already:
 // calls that come while two of this Producer's are at the store wait for one of

@@ -107,7 +107,7 @@ func (c *canceller) cancelAndSettle(ctx context.Context, job *core.Job) error {
 	if err != nil {
 		return err // rolled back; if the order is still open it is tried again, by whoever claims it then
 	}
-	return core.Settled
+	return core.SettledAs(job.Done())
 }
 
 // cancelAsOneStep is the handler of the mode transition: the order's row becomes
