@@ -149,6 +149,9 @@ func (e *engine) take(n int) (b takenBatch, next time.Time, err error) {
 		e.generation(e.base)
 	}
 	e.health.index("take", err)
+	if err == nil {
+		e.retryUnwritten()
+	}
 	return b, next, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,10 +66,12 @@ type engine struct {
 	wakeAt    time.Time     // store time until which dispatch sleeps
 	lookAt    time.Duration // on the monotonic clock: when watchDeadlines looks next
 	idxPause  time.Duration
-	overdue   []ID // to be claimed without the index
-	offered   bool // the index's last take came back full, so that it may have more, or it was not asked yet
-	idxFailed bool // the last take failed
-	stopping  bool // no more starts
+	rewrite   time.Duration                          // on the monotonic clock: not before
+	unwritten map[string]func(context.Context) error // by operation: see retryUnwritten
+	overdue   []ID                                   // to be claimed without the index
+	offered   bool                                   // the index's last take came back full, so that it may have more, or it was not asked yet
+	idxFailed bool                                   // the last take failed
+	stopping  bool                                   // no more starts
 	refusals  map[ID]*refusal
 	strangers map[string]*stranger
 	rests     map[ID]time.Time // store time: back-offs that the store can't date
@@ -116,7 +117,7 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		hand: make(map[ID]*Job), abandoned: make(map[ID]*Job), limit: maxBatch,
 		storeDown: backoff{least: 50 * time.Millisecond, most: 5 * time.Second},
 		refusals:  make(map[ID]*refusal), strangers: make(map[string]*stranger),
-		rests: make(map[ID]time.Time), alarm: newAlarm(),
+		rests: make(map[ID]time.Time), unwritten: make(map[string]func(context.Context) error), alarm: newAlarm(),
 		milli: time.Duration(mathrand.IntN(1000)) * time.Millisecond,
 	}
 	e.settles.init()
@@ -198,80 +199,4 @@ func (e *engine) storeOK() {
 	defer e.mu.Unlock()
 	e.storeDown.ok()
 	e.limit = min(maxBatch, e.limit*2)
-}
-
-// addToIndex puts entries that are within the horizon into the index. It uses up
-// the slice.
-func (e *engine) addToIndex(entries []Entry) {
-	if e.opt.Horizon > 0 {
-		entries = within(entries, e.clock.now().Add(e.opt.Horizon))
-	}
-	e.putInIndex(entries)
-}
-
-// putInIndex puts entries into the index.
-func (e *engine) putInIndex(entries []Entry) {
-	e.writeToIndex("add", entries, e.idx.Add)
-}
-
-// writeToIndex calls a method of the index that puts entries into it.
-func (e *engine) writeToIndex(op string, entries []Entry, write func(context.Context, []Entry) error) {
-	if len(entries) == 0 {
-		return
-	}
-	if err := e.toIndex(op, func(ctx context.Context) error { return write(ctx, entries) }); err != nil {
-		e.obs.notIndexed(len(entries), err)
-		return
-	}
-	earliest := slices.MinFunc(entries, func(a, b Entry) int { return a.Due.Compare(b.Due) })
-	e.wakeBefore(earliest.Due)
-}
-
-// wakeBefore wakes dispatch when it would sleep past t.
-func (e *engine) wakeBefore(t time.Time) {
-	e.mu.Lock()
-	sooner := t.Before(e.wakeAt)
-	e.mu.Unlock()
-	if sooner {
-		poke(e.head)
-	}
-}
-
-// moveInIndex moves entries; a failure costs time only.
-func (e *engine) moveInIndex(moves []Move) {
-	if len(moves) == 0 {
-		return
-	}
-	if e.toIndex("move", func(ctx context.Context) error { return e.idx.Move(ctx, moves) }) != nil {
-		return // observed there
-	}
-	earliest := slices.MinFunc(moves, func(a, b Move) int { return a.To.Compare(b.To) })
-	e.wakeBefore(earliest.To)
-}
-
-// removeFromIndex removes entries; a failure costs a claim each, later.
-func (e *engine) removeFromIndex(entries []Entry) {
-	if len(entries) == 0 {
-		return
-	}
-	_ = e.toIndex("remove", func(ctx context.Context) error { return e.idx.Remove(ctx, entries) }) // observed there
-}
-
-// toIndex makes one try at a write to the index, which is only a hint: after a
-// failure it is left alone for a second, so that results don't wait for it.
-func (e *engine) toIndex(op string, write func(context.Context) error) error {
-	e.mu.Lock()
-	away := e.clock.mono() < e.idxPause
-	e.mu.Unlock()
-	if away {
-		return errIndexAway
-	}
-	err := e.index.once(e.base, write)
-	e.health.index(op, err)
-	if err != nil {
-		e.mu.Lock()
-		e.idxPause = e.clock.mono() + time.Second
-		e.mu.Unlock()
-	}
-	return err
 }
