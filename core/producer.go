@@ -76,6 +76,10 @@ func NewProducer(idx TimeIndex, store Claimer, opt ProducerOptions) (*Producer, 
 // Cancel cancels tasks and says of each id, in order, what it was. The zero Fate
 // stands where the error, a *BatchError, names the item. [ErrNotDone]: nothing was
 // cancelled. Any other error: the outcome is unknown, and a repeat tells.
+//
+// It also takes the index entries out. A task that another caller schedules under one of
+// the ids at the same moment may lose its entry with them; a sweep then finds it, as any
+// that the index has lost.
 func (p *Producer) Cancel(ctx context.Context, ids ...ID) ([]Fate, error) {
 	store, ok := p.store.(Store)
 	if !ok {

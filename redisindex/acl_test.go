@@ -161,6 +161,14 @@ func TestEachRightIsNeededAndItsLackIsSaid(t *testing.T) {
 		err := run(setUser(t, admin, url, append(aclRules, "-"+right)...))
 		denied(t, err, "without "+right)
 	}
+	for _, right := range []string{"zrange", "zcount"} {
+		idx, err := redisindex.New(setUser(t, admin, url, append(aclRules, "-"+right)...), redisindex.Options{Queue: "orders"})
+		require.NoError(t, err)
+		warnings, err := idx.CheckSetup(t.Context())
+		require.NoError(t, err)
+		require.Len(t, warnings, 1)
+		require.Contains(t, warnings[0], "grant +zrange and +zcount")
+	}
 	for _, right := range []string{"publish", "info"} {
 		require.NoError(t, run(setUser(t, admin, url, append(aclRules, "-"+right)...)), "without "+right)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,17 +22,29 @@ import (
 	"github.com/dueclaim/dueclaim/redisindex"
 )
 
+// clusterNode starts a server that may become a part of a cluster. bus is the port by
+// which the others meet it.
+func clusterNode(t *testing.T) (node *testserver.Server, bus string) {
+	t.Helper()
+	bus = freePort(t) // the default, the port plus 10000, can be out of range
+	return testserver.Private(t, server.Redis, server.Options{Args: []string{
+		"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+	}}), bus
+}
+
 // cluster starts three masters and returns their addresses.
 func cluster(t *testing.T) []string {
 	t.Helper()
+	addrs, _, _ := masters(t)
+	return addrs
+}
+
+func masters(t *testing.T) (addrs, buses []string, nodes []*testserver.Server) {
+	t.Helper()
 	const masters, slots = 3, 16384
-	var addrs, buses []string
 	for range masters {
-		bus := freePort(t) // the default, the port plus 10000, can be out of range
-		node := testserver.Private(t, server.Redis, server.Options{Args: []string{
-			"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
-		}})
-		addrs, buses = append(addrs, node.Addr()), append(buses, bus)
+		node, bus := clusterNode(t)
+		addrs, buses, nodes = append(addrs, node.Addr()), append(buses, bus), append(nodes, node)
 	}
 	for i, addr := range addrs {
 		node := dial(t, "redis://"+addr)
@@ -49,7 +62,7 @@ func cluster(t *testing.T) []string {
 			return err == nil && knownErr == nil && containsAll(info, "cluster_state:ok", "cluster_known_nodes:3") && containsAll(known, addrs...)
 		}, 30*time.Second, 20*time.Millisecond, "the cluster stands")
 	}
-	return addrs
+	return addrs, buses, nodes
 }
 
 func containsAll(text string, parts ...string) bool {
@@ -168,6 +181,49 @@ func TestAQueueWhoseSlotMovesIsFollowed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []core.ID{"b"}, ids)
 	assert.Equal(t, []core.Entry{entry("c", 3), entry("a", 50), entry("b", 50)}, all(t, idx))
+}
+
+// go-redis by itself goes on for up to a minute with a master that is dead.
+func TestAClusterClientFindsThePromotedReplicaSoon(t *testing.T) {
+	t.Attr("dueclaim.backend", "index:redis cluster")
+	addrs, buses, nodes := masters(t)
+	client := dialCluster(t, addrs, new(line.Line))
+	queue := rand.Text()
+	idx, err := redisindex.New(client, redisindex.Options{Queue: queue})
+	require.NoError(t, err)
+	require.NoError(t, idx.Add(t.Context(), []core.Entry{entry("a", 1)}))
+	master, err := client.MasterForKey(t.Context(), "dueclaim:{"+queue+"}:due")
+	require.NoError(t, err)
+
+	place := slices.Index(addrs, master.Options().Addr)
+	replica, _ := clusterNode(t)
+	host, port, err := net.SplitHostPort(addrs[place])
+	require.NoError(t, err)
+	standby := dial(t, "redis://"+replica.Addr())
+	id := nodeID(t, dial(t, "redis://"+addrs[place]))
+	require.NoError(t, standby.Do(t.Context(), "CLUSTER", "MEET", host, port, buses[place]).Err())
+	require.Eventually(t, func() bool {
+		return standby.Do(context.WithoutCancel(t.Context()), "CLUSTER", "REPLICATE", id).Err() == nil
+	}, 30*time.Second, 50*time.Millisecond, "it knows the master")
+	require.Eventually(t, func() bool {
+		info, err := standby.Info(context.WithoutCancel(t.Context()), "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	}, 30*time.Second, 50*time.Millisecond, "the replica follows")
+	nodes[place].Kill()
+	promoted := time.Time{}
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		defer cancel()
+		if promoted.IsZero() {
+			if role, err := standby.Do(ctx, "ROLE").Slice(); err == nil && role[0] == "master" {
+				promoted = time.Now()
+			}
+		}
+		_, _, err := idx.Take(ctx, at(0), at(50), 10)
+		return err == nil
+	}, 90*time.Second, 50*time.Millisecond, "the index works again")
+	assert.Less(t, time.Since(promoted), 5*time.Second, "after the replica was promoted")
+	assert.Equal(t, []core.Entry{entry("a", 1)}, all(t, idx))
 }
 
 func nodeID(t *testing.T, node *redis.Client) string {

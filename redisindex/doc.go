@@ -51,6 +51,10 @@
 // does for it goes on in the background until the client's own time-outs end it,
 // and its effect is then unknown, as with any lost reply.
 //
+// A cluster's client asks once a minute which servers are the masters
+// (ClusterStateReloadInterval). Here it is made to ask again when a call gets no answer,
+// or it would go on with a dead master until then.
+//
 // One connection a scheduler for its calls and one more for Watch are enough;
 // calls never block in Redis. Old proxies may need Protocol: 2 and
 // MaintNotificationsConfig with Mode: maintnotifications.ModeDisabled.

@@ -69,10 +69,21 @@ func (x *Index) wrap(call string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refusal) && strings.Contains(refusal.Error(), "WRONGTYPE"): // Redis 6 says first which script
+	case !errors.As(err, &refusal):
+		x.lookForMasters(err)
+	case strings.Contains(refusal.Error(), "WRONGTYPE"): // Redis 6 says first which script
 		return fmt.Errorf("redisindex: %s: key %q is not a sorted set; delete it or use another queue: %w", call, x.names.due, err)
 	}
 	return fmt.Errorf("redisindex: %s: %w", call, err)
+}
+
+// lookForMasters has a client of a cluster, which has got no answer, ask who the masters
+// are now. By itself it asks each ClusterStateReloadInterval, by default a minute, and
+// where a server says that it isn't the one; a dead master says nothing.
+func (x *Index) lookForMasters(err error) {
+	if cluster, ok := x.client.(*redis.ClusterClient); ok && !errors.Is(err, context.Canceled) {
+		cluster.ReloadState(context.Background()) // it returns at once, and puts up with being asked often
+	}
 }
 
 // within runs f and returns what it returns, or ctx's error as soon as ctx is

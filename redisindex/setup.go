@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,7 +18,8 @@ var _ core.SetupChecker = (*Index)(nil)
 
 // CheckSetup implements [core.SetupChecker]: it warns of a maxmemory-policy that
 // may evict the whole sorted set, on each master of a cluster. It asks with INFO
-// memory; a server that doesn't say is a warning too.
+// memory; a server that doesn't say is a warning too, and so is a user who may not list
+// entries.
 func (x *Index) CheckSetup(ctx context.Context) ([]string, error) {
 	warnings, err := within(ctx, func() (warnings []string, err error) {
 		cluster, ok := x.client.(*redis.ClusterClient)
@@ -35,7 +37,16 @@ func (x *Index) CheckSetup(ctx context.Context) ([]string, error) {
 		slices.Sort(warnings)
 		return slices.Compact(warnings), err
 	})
-	return warnings, x.wrap("check set-up", err)
+	if err != nil {
+		return warnings, x.wrap("check set-up", err)
+	}
+	switch _, err := x.List(ctx, core.Entry{ID: "-", Due: time.UnixMilli(0)}, time.UnixMilli(1), 1); {
+	case isRefusal(err):
+		warnings = append(warnings, fmt.Sprintf("Redis doesn't let this user list entries (%v): those of cancelled tasks stay, and tasks whose reply was lost on the way run seconds late; grant +zrange and +zcount", err))
+	case err != nil:
+		return warnings, err
+	}
+	return warnings, nil
 }
 
 func checkMemory(ctx context.Context, client redis.Cmdable) ([]string, error) {
