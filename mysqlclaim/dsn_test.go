@@ -42,6 +42,9 @@ func (b backend) options(connection string) string {
 		if level, ok := strings.CutPrefix(option, "isolation="); ok {
 			option = fmt.Sprintf("%s=%%27%s%%27", variable, level)
 		}
+		if value, ok := strings.CutPrefix(option, "readonly="); ok {
+			option = strings.TrimSuffix(variable, "isolation") + "read_only=" + value
+		}
 		all = append(all, option)
 	}
 	return strings.Join(all, "&")

@@ -177,3 +177,51 @@ func TestWorkingNeedsNoDDLRights(t *testing.T) {
 		require.ErrorContains(t, worker.Migrate(t.Context()), "denied")
 	})
 }
+
+// A console that has read the view in a transaction holds it against every change.
+func TestMigrateOfACurrentTableWaitsForNobody(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		dsn := b.database(t)
+		s := newStore(t, open(t, dsn, ""), Options{})
+		insert(t, s, task("a"))
+		tx, err := s.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer func() { _ = tx.Rollback() }()
+		var n int
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM dueclaim_tasks_view").Scan(&n))
+		ctx, cancel := contextFor(t, soon)
+		defer cancel()
+		another, err := New(open(t, dsn, ""), Options{})
+		require.NoError(t, err)
+		require.NoError(t, another.Migrate(ctx))
+		require.NoError(t, tx.Rollback())
+		unlock := lockTables(t, s) // not even this
+		defer unlock()
+		require.NoError(t, another.Migrate(ctx))
+	})
+}
+
+func TestMigrateMakesAnOlderViewNewAndSaysWhatIsInItsWay(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		s := fresh(t, b, Options{})
+		exec := func(stmt string) {
+			_, err := s.db.ExecContext(t.Context(), stmt)
+			require.NoError(t, err)
+		}
+		exec("CREATE OR REPLACE VIEW dueclaim_tasks_view AS SELECT id, status FROM dueclaim_tasks")
+		tx, err := s.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		var n int
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM dueclaim_tasks_view").Scan(&n))
+		require.ErrorContains(t, s.Migrate(t.Context()), "a transaction that has read dueclaim_tasks_view has been open")
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, s.Migrate(t.Context()))
+		exec("SELECT call_id FROM dueclaim_tasks_view")
+		exec("DROP VIEW dueclaim_tasks_view")
+		require.NoError(t, s.Migrate(t.Context()))
+		exec("SELECT call_id FROM dueclaim_tasks_view")
+		exec("DROP VIEW dueclaim_tasks_view")
+		exec("CREATE TABLE dueclaim_tasks_view (id INT)")
+		require.Error(t, s.Migrate(t.Context()), "it is a table of somebody's")
+	})
+}

@@ -74,7 +74,7 @@ type effect struct{ any atomic.Bool }
 
 // of notes what came of a statement.
 func (e *effect) of(changed int64, err error) {
-	if changed > 0 || err != nil && !undone(err) {
+	if changed > 0 || err != nil && !undone(err) && number(err) != errDuplicate {
 		e.any.Store(true)
 	}
 }

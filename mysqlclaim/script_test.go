@@ -54,8 +54,8 @@ type row = []driver.Value
 // fit is the look at the server and the session with which a fresh Store begins.
 var fit = conformance.SQLStep{
 	Do: conformance.SQLQuery, Once: true,
-	Text: "SELECT SLEEP(0.001), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR), " +
-		"CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, SYSDATE(6) = NOW(6)",
+	Text: "SELECT CAST(SLEEP(0.001) AS CHAR), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR), " +
+		"CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, CAST(SYSDATE(6) = NOW(6) AS CHAR)",
 	Rows: []row{{0, "8.0.36", "1", "0", "0", "NO_CHAIN", "REPEATABLE-READ", 0}},
 }
 

@@ -45,16 +45,18 @@ func (d dialect) set(stmt string, variables ...string) string {
 // sessionQuery finds out what can't be set for a statement alone. @@read_only is a word
 // in newer MariaDB, a number elsewhere; the isolation level has two names. SLEEP makes
 // SYSDATE differ from NOW.
-const sessionQuery = "SELECT SLEEP(0.001), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), " +
-	"CAST(@@innodb_read_only AS CHAR), CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, SYSDATE(6) = NOW(6)"
+const sessionQuery = "SELECT CAST(SLEEP(0.001) AS CHAR), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), " +
+	"CAST(@@innodb_read_only AS CHAR), CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, CAST(SYSDATE(6) = NOW(6) AS CHAR)"
 
 // examine finds out whether the server and the session can do what the statements need,
 // so that the error says so instead of a late surprise.
 func examine(ctx context.Context, conn conn) (d dialect, err error) {
-	var slept, frozen int
-	var version, autocommit, readOnly, innodb, completion, isolation string
+	var slept, frozen, version, autocommit, readOnly, innodb, completion, isolation string
 	if err := one(ctx, conn, sessionQuery, nil, &slept, &version, &autocommit, &readOnly, &innodb, &completion, &isolation, &frozen); err != nil {
 		return d, err
+	}
+	if slept != "0" {
+		return d, errors.New("what this pool's connections read isn't in ASCII: character_set_results must be NULL or a character set of which ASCII is a part, such as utf8mb4")
 	}
 	d.mariadb, d.snapshot = isMariaDB(version), snapshotIsolation(version)
 	switch {
@@ -64,7 +66,7 @@ func examine(ctx context.Context, conn conn) (d dialect, err error) {
 		return d, errors.New("autocommit is off on this pool's connections, so nothing would be committed; remove it from the DSN or init_connect")
 	case completion != "0" && !strings.EqualFold(completion, "NO_CHAIN"):
 		return d, fmt.Errorf("completion_type is %s on this pool's connections, so that after a COMMIT nothing more might be committed; set it to NO_CHAIN", completion)
-	case frozen == 1:
+	case frozen == "1":
 		return d, errors.New("the server runs with sysdate-is-now, so that a statement can't tell how long it has waited; start it without")
 	case !off(readOnly), !off(innodb):
 		return d, errReplica

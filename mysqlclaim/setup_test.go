@@ -138,3 +138,7 @@ func grant(t testing.TB, s *Store, lease core.Lease, ids ...core.ID) []core.Clai
 	}
 	return got
 }
+
+func contextFor(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}

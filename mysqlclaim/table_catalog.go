@@ -205,13 +205,16 @@ func (c *catalog) probe(ctx context.Context, conn conn, quoted string) error {
 	return nil
 }
 
+// Where these queries want an empty text they write LEFT('-', 0): MariaDB has a mode in which
+// empty quotes are NULL.
+
 func (c *catalog) readTable(ctx context.Context, conn conn) error {
-	const query = "SELECT table_type, COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = ? AND table_name = ?"
+	const query = "SELECT table_type, COALESCE(engine, LEFT('-', 0)) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?"
 	return c.each(ctx, conn, query, func(rows *sql.Rows) error { return rows.Scan(&c.kind, &c.engine) })
 }
 
 func (c *catalog) readColumns(ctx context.Context, conn conn) error {
-	const query = `SELECT column_name, data_type, column_type, COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
+	const query = `SELECT column_name, data_type, column_type, COALESCE(character_set_name, LEFT('-', 0)), COALESCE(collation_name, LEFT('-', 0)),
 		is_nullable, column_default, extra, column_comment, COALESCE(character_maximum_length, 0), COALESCE(datetime_precision, 0), privileges
 		FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position`
 	return c.each(ctx, conn, query, func(rows *sql.Rows) error {
@@ -250,7 +253,7 @@ func (c *catalog) readIndexes(ctx context.Context, conn conn) error {
 	if c.mariadb {
 		hidden = "ignored = 'YES'"
 	}
-	query := "SELECT index_name, non_unique, COALESCE(column_name, ''), sub_part IS NOT NULL, index_type, " + hidden +
+	query := "SELECT index_name, non_unique, COALESCE(column_name, LEFT('-', 0)), sub_part IS NOT NULL, index_type, " + hidden +
 		" FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? ORDER BY index_name, seq_in_index"
 	return c.each(ctx, conn, query, func(rows *sql.Rows) error {
 		var name, kind string
@@ -271,7 +274,7 @@ func (c *catalog) readIndexes(ctx context.Context, conn conn) error {
 }
 
 func (c *catalog) readTriggers(ctx context.Context, conn conn) error {
-	const query = `SELECT trigger_name, COALESCE(action_statement, '') FROM information_schema.triggers WHERE event_manipulation = 'UPDATE'
+	const query = `SELECT trigger_name, COALESCE(action_statement, LEFT('-', 0)) FROM information_schema.triggers WHERE event_manipulation = 'UPDATE'
 		AND event_object_schema = ? AND event_object_table = ? ORDER BY trigger_name`
 	err := c.each(ctx, conn, query, func(rows *sql.Rows) error {
 		var g trigger

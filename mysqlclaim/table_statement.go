@@ -151,7 +151,7 @@ func (s *statement) chars(name, v string, whole bool) {
 
 // utf8 writes a character string.
 func (s *statement) utf8(v string) {
-	if harmless(v) {
+	if v != "" && harmless(v) { // empty quotes may be NULL, see text.val
 		s.sql("_utf8mb4'", v, "'")
 		return
 	}

@@ -3,6 +3,7 @@ package mysqlclaim
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -203,4 +204,46 @@ func TestInsertTxChecksTheCall(t *testing.T) {
 		require.ErrorIs(t, s.InsertTx(t.Context(), tx, call, []core.Task{task("a")}), core.ErrInvalid)
 	}
 	require.NoError(t, tx.Rollback())
+}
+
+// Of a batch with an id twice the first one counts, in a large batch too.
+func TestOfAnIDThatIsInABatchTwiceTheFirstOneCounts(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		s := fresh(t, b, Options{})
+		var batch []core.Task
+		for i := range 200 {
+			one := task(core.ID(fmt.Sprint("t", i%20)))
+			one.Kind = fmt.Sprint("k", i)
+			batch = append(batch, one)
+		}
+		tx, err := s.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer func() { _ = tx.Rollback() }()
+		var refused *core.BatchError
+		require.ErrorAs(t, s.InsertTx(t.Context(), tx, callNamed("c"), batch), &refused)
+		require.Len(t, refused.Items, 180)
+		for i, item := range refused.Items {
+			require.Equal(t, 20+i, item.Index)
+		}
+		require.NoError(t, tx.Commit())
+		for i, c := range grant(t, s, leaseOf("h", base), idsOf(batch[:20])...) {
+			require.Equal(t, fmt.Sprint("k", i), c.Task.Kind)
+		}
+		// And of settlements.
+		grants := grant(t, s, leaseOf("h", base), idsOf(batch[:20])...)
+		var settlements []core.Settlement
+		for i := range 100 {
+			outcome := core.Done
+			if i >= 20 {
+				outcome = core.DeadLetter
+			}
+			settlements = append(settlements, core.Settlement{Grant: grants[i%20].Grant, Outcome: outcome})
+		}
+		tx, err = s.db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer func() { _ = tx.Rollback() }()
+		require.ErrorAs(t, s.SettleTx(t.Context(), tx, base, settlements), &refused)
+		require.Len(t, refused.Items, 80)
+		require.Equal(t, 20, refused.Items[0].Index)
+	})
 }
