@@ -1,4 +1,4 @@
-// Package mysqlclaim is a core.Store on MySQL 8.0+ and MariaDB 10.6+ through
+// Package mysqlclaim is a core.Store on MySQL 8.0.19+ and MariaDB 10.6+ through
 // database/sql and github.com/go-sql-driver/mysql. The table's shape and its
 // transitions are described in package claim.
 //
@@ -12,8 +12,9 @@
 // written.
 //
 // Any DSN will do: parseTime, loc, charset, clientFoundRows, interpolateParams,
-// multiStatements, sql_mode, every transaction_isolation. Only autocommit must
-// stay on. max_allowed_packet, on the server and in the DSN, must hold the
+// multiStatements, sql_mode, transaction_isolation but READ UNCOMMITTED. Autocommit
+// must stay on. Statements set the session variables that they need for themselves
+// alone; docs/operations.md has a table of all that matter. max_allowed_packet, on the server and in the DSN, must hold the
 // largest payload twice over (4 MiB is enough for every task).
 //
 // # Statements
@@ -24,7 +25,12 @@
 // a reply, and a worker that is stopped in the middle blocks nobody. MySQL can't
 // limit the lock wait of one statement (innodb_lock_wait_timeout is not a
 // SET_VAR hint), and a transaction around a locking SELECT and an UPDATE would
-// leave the rows locked for as long as its worker is frozen or cut off. With
+// leave the rows locked for as long as its worker is frozen or cut off. For the lock of a
+// whole table (LOCK TABLES, an ALTER TABLE behind a long reader, a backup's) a statement
+// waits a second. A call with a By has its moment as a condition that is evaluated where
+// the statement changes something, after each wait, by SYSDATE: NOW is when it began. An
+// INSERT may wait for another transaction that is inserting the same id; it looks at the
+// clock once more after its last row, and takes everything back if it is too late. With
 // statement-based replication SKIP LOCKED is unsafe: use binlog_format ROW, the
 // default, or MIXED.
 //
