@@ -36,7 +36,7 @@ var (
 		"ids ignore case", "ids cut at 191 bytes", "times in seconds", "ctx ignored", "payload shared",
 		"payload ends at NUL", "kind trimmed", "call ids ignore case", "insert repeat replaces",
 		"insert repeat exists", "insert replaces live", "insert failures misplaced", "reuse keeps counts",
-		"token restarts on reuse", "token from Call.Now on reuse", "verdicts sorted", "claim by Now, not DueBy",
+		"token restarts on reuse", "token from Call.Now on reuse", "first token from Call.Now", "verdicts sorted", "claim by Now, not DueBy",
 		"claim ignores due", "claim repeat unknown", "held at now", "lease stolen at its end",
 		"take-over by DueBy", "take-over by a clock", "take-over keeps token", "crashes not counted",
 		"token ignored", "holder ignored", "holders ignore case", "extend shortens", "extend reads a clock",

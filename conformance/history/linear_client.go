@@ -170,8 +170,7 @@ func (c *client) when(seconds int) time.Time {
 func (c *client) unique(prefix string) string { return fmt.Sprint(prefix, c.names.Add(1)) }
 
 func (c *client) insert(ctx context.Context, ids []core.ID) {
-	// Tokens rise by Call.Now after a deletion, hence hours that no two calls share.
-	call := core.Call{ID: c.unique("c"), Now: present.Add(time.Duration(c.names.Add(1)) * time.Hour)}
+	call := core.Call{ID: c.unique("c"), Now: present.Add(time.Duration(c.IntN(24)) * time.Hour)} // tokens rise whatever that is
 	ops, tasks := make([]op, len(ids)), make([]core.Task, len(ids))
 	for i, id := range ids {
 		tasks[i] = core.Task{ID: id, Kind: "mail", Due: c.when(1)}

@@ -80,7 +80,8 @@ func (s status) String() string {
 type state struct {
 	status       status
 	due, planned time.Time
-	// token is that of the newest grant, or what the next one must be above. After
+	// token is that of the newest grant, or what the next one must be above, also where
+	// the row is gone. After
 	// a claim whose reply was lost it is unsure: the least that it can be.
 	token             int64
 	unsure            bool
@@ -92,6 +93,9 @@ type state struct {
 	rescheduled       bool   // since the newest grant
 	answered          uint64 // a bit for each number whose answer was given: no early op may follow it
 }
+
+// deleted is the state without its row. What tokens there were still counts.
+func (s state) deleted() state { return state{token: s.token} }
 
 func (s state) live() bool { return s.status == pending || s.status == running }
 
@@ -155,7 +159,7 @@ func (r rules) either(s state, in op, out answer) []state {
 	if !r.keeps && s.status == cancelled {
 		// Free: how soon a cancelled row goes from a store that doesn't keep it, so
 		// that a repeat may still find it.
-		next = append(next, r.from(state{}, in, out)...)
+		next = append(next, r.from(s.deleted(), in, out)...)
 	}
 	return next
 }
@@ -230,11 +234,7 @@ func (r rules) insert(s state, in op) (state, answer) {
 	case s.live():
 		return s, refusal(core.ErrExists)
 	}
-	token := in.now.UnixMilli()
-	if s.status != absent {
-		token = max(token, s.token)
-	}
-	return state{status: pending, due: in.due, planned: in.due, token: token, call: in.call}, answer{}
+	return state{status: pending, due: in.due, planned: in.due, token: s.token, call: in.call}, answer{}
 }
 
 func (r rules) claim(s state, in op) (state, answer) {
@@ -279,7 +279,7 @@ func (r rules) settle(s state, in op) (state, answer) {
 	switch in.outcome {
 	case core.Done:
 		if s.status = done; !r.keeps {
-			s = state{}
+			s = s.deleted()
 		}
 	case core.DeadLetter:
 		s.status = dead

@@ -95,11 +95,9 @@ type storeRun struct {
 	names  map[string]int // how many were made up so far
 	clock  int            // hours, for Call.Now
 	grants []pair
-	// highest and floor are what the next grant's token must be above: every
-	// earlier one of the id, and the Call.Now of the Insert that made the row.
-	highest, floor map[core.ID]int64
-	// deleted: some row went, so that only Call.Now can make tokens rise.
-	deleted bool
+	// highest is what the next grant's token must be above: those of all earlier grants
+	// of the id, also of rows that are no longer there.
+	highest map[core.ID]int64
 	// rescheduled tasks were changed by a Reschedule since their last grant.
 	rescheduled map[core.ID]bool
 }
@@ -153,7 +151,7 @@ func newStoreRun(t *testing.T, r *record, p pools, keeps bool, first, peer core.
 	right.Deletes = !keeps
 	s := &storeRun{
 		record: r, pools: p, t: t, handles: []core.Claimer{first, peer}, right: right, keeps: keeps,
-		names: map[string]int{}, putIDs: map[core.ID]bool{}, highest: map[core.ID]int64{}, floor: map[core.ID]int64{}, rescheduled: map[core.ID]bool{},
+		names: map[string]int{}, putIDs: map[core.ID]bool{}, highest: map[core.ID]int64{}, rescheduled: map[core.ID]bool{},
 	}
 	if r.T != nil {
 		r.again = s.again

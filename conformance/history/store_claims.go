@@ -65,9 +65,6 @@ func (s *storeRun) granted(right, tested core.Grant) {
 	if high, any := s.highest[right.ID]; any && tested.Token <= high {
 		s.fail("the new grant is %s; want a token above %d, which an earlier grant of the id has", showGrant(tested), high)
 	}
-	if floor, any := s.floor[right.ID]; any && tested.Token <= floor {
-		s.fail("the new grant is %s; want a token above %d, the Call.Now of the insert", showGrant(tested), floor)
-	}
 	s.highest[right.ID] = tested.Token
 	s.rescheduled[right.ID] = false
 	p := pair{right, tested, nth{id: right.ID, holder: right.Holder}}
@@ -185,7 +182,6 @@ func (s *storeRun) settleAll(at place, now time.Time, items []settlement) {
 	}
 	want := s.right.Settle(ctx, now, right)
 	s.sameRefusals(want, s.excused(right, want, got))
-	s.deleted = s.deleted || !s.keeps
 }
 
 // excused is got without the refusals that the contract allows. Free: whether a

@@ -10,12 +10,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// callNow draws the Call.Now of an Insert. Free: after a deletion tokens rise only
-// as long as the store's clock does, so that from then on each Now is later than
-// all tokens given; while no row has gone, it may well step back.
+// callNow draws the Call.Now of an Insert: what a producer takes for the time may step
+// back, and tokens rise all the same.
 func (s *storeRun) callNow(t *rapid.T) time.Time {
 	s.clock++
-	if !s.deleted && chance(t, "clock steps back", 4) {
+	if chance(t, "clock steps back", 4) {
 		return s.base
 	}
 	return s.base.Add(time.Duration(s.clock) * time.Hour)
@@ -65,7 +64,7 @@ func (s *storeRun) insertAgain(t *rapid.T) {
 		return
 	}
 	at, c := s.at(t), pick(t, "call", s.calls)
-	if s.deleted || chance(t, "later", 2) { // Free: see callNow
+	if chance(t, "later", 2) {
 		s.clock++
 		c.now = s.base.Add(time.Duration(s.clock) * time.Hour)
 	}
@@ -87,17 +86,7 @@ func (s *storeRun) insert(at place, c insertCall, again bool) {
 	if s.refused(ctx, got, len(c.tasks)) {
 		return
 	}
-	want := s.right.Insert(ctx, call, cloneTasks(c.tasks))
-	s.sameRefusals(want, got)
-	if again { // what it made, if anything, has the floor of its first try
-		return
-	}
-	failed, _ := showItems(want)
-	for i, task := range c.tasks {
-		if !slices.ContainsFunc(failed, func(f core.ItemError) bool { return f.Index == i }) {
-			s.floor[task.ID] = call.Now.UnixMilli()
-		}
-	}
+	s.sameRefusals(s.right.Insert(ctx, call, cloneTasks(c.tasks)), got)
 }
 
 // put makes rows of tasks in the way of a Claimer's users.
@@ -137,7 +126,6 @@ func (s *storeRun) cancelAll(at place, now time.Time, ids []core.ID) {
 	s.mustNot(err)
 	want, _ := s.right.Cancel(ctx, core.Call{Now: now}, ids)
 	same(s.record, "fates", want, got, showFate)
-	s.deleted = s.deleted || !s.keeps
 }
 
 func (s *storeRun) reschedule(t *rapid.T) {
@@ -196,7 +184,6 @@ func (s *storeRun) purgeAll(at place, before time.Time, limit int) {
 		if want := min(limit, left); got != want {
 			s.fail("rows purged: got %d, want %d", got, want)
 		}
-		s.deleted = s.deleted || got > 0
 		ends = left == 0
 		left -= got
 	}
