@@ -79,6 +79,11 @@ func (e *claimEnv) claimsApart(n *claimEnv, round string) {
 	e.wantRefusals(e.c.Extend(e.ctx, ended, at(95_000)), []refusal{{0, held[0], core.ErrLeaseLost}, {1, held[1], core.ErrLeaseLost}},
 		"Extend of what is settled here and held there")
 
+	// A grant of this queue is worth nothing in the other one, and leaves its own task alone.
+	stray := []refusal{{0, held[4], core.ErrLeaseLost}}
+	n.wantRefusals(n.c.Extend(n.ctx, []core.Grant{got[4].Grant}, at(99_000)), stray, "Extend in the other queue by a grant of this one")
+	n.wantRefusals(n.c.Settle(n.ctx, at(1), []core.Settlement{{Grant: got[4].Grant, Outcome: core.Done}}), stray, "Settle in the other queue by a grant of this one")
+
 	n.wantWaitingOf(round, at(2), "the other queue", pending, theirs)
 	for _, c := range n.claim(n.c, e.lease(at(40)), held...) {
 		n.wantVerdict(c, core.Held, lease.Until, "the other queue")

@@ -113,7 +113,7 @@ func testClaimer(t *testing.T, claimer Claimer, s settings) {
 func claimerCases() []testCase[*claimEnv] {
 	var all []testCase[*claimEnv]
 	for _, group := range [][]testCase[*claimEnv]{
-		claimBasics, claimMemory, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimExtends, claimSettles, claimSettleRepeats,
+		claimBasics, claimMemory, claimTimes, claimGrants, claimBatches, claimBoundaries, claimContention, claimTokens, claimBys, claimExtends, claimSettles, claimSettleRepeats,
 		claimWaiting, claimBacklogs, claimContexts, claimLocks, claimHolds, claimBreaks, claimQueues,
 	} {
 		all = append(all, group...)

@@ -153,7 +153,7 @@ func (x Store) claimer() Claimer {
 func storeCases() []testCase[*storeEnv] {
 	var all []testCase[*storeEnv]
 	for _, group := range [][]testCase[*storeEnv]{
-		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeCancels, storeReschedules, storePurges,
+		storeBasics, storeInserts, storeInsertRepeats, storeRepeats, storeReuses, storeBys, storeCancels, storeReschedules, storePurges,
 		storeBatches, storeBoundaries, storeRaces, storeContexts, storeLocks, storeHolds, storeLockedRows, storeBreaks, storeTxInserts, storeTxSettles, storeTxSnapshots, storeQueues,
 	} {
 		all = append(all, group...)

@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"time"
-
 	"github.com/dueclaim/dueclaim/core"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,18 +52,6 @@ var storeInserts = []testCase[*storeEnv]{
 			e.insert(task(ids[odd], base))
 			e.wantRefusals(e.s.Insert(e.ctx, e.call(base), tasks(ids, base)), []refusal{{odd, ids[odd], core.ErrExists}}, "Insert of many")
 			assert.Len(e, e.waiting(base), len(ids), "stored")
-		},
-	},
-	{
-		name: "insert/token-above-now",
-		rule: "The first token of a new row is higher than Call.Now in milliseconds.",
-		run: func(e *storeEnv) {
-			for i, now := range []time.Time{base, at(1), instants[0], endOfTime} {
-				id := manyIDs("n", 10)[i]
-				require.NoError(e, e.s.Insert(e.ctx, e.call(now), []core.Task{task(id, base)}))
-				c := e.grant(e.lease(base), id)
-				assert.Greater(e, c.Grant.Token, now.UnixMilli(), "first token of a row inserted at %s", stamp(now))
-			}
 		},
 	},
 }

@@ -113,7 +113,7 @@ func (e *storeEnv) changesApart(n *storeEnv, round string) {
 func (e *storeEnv) txsApart(n *storeEnv, round string) {
 	id := func(name string) core.ID { return core.ID(round + name) }
 	call := e.call(base)
-	ids := []core.ID{id("Done"), id("Retry"), id("DeadLetter"), id("Released"), id("replaced")}
+	ids := []core.ID{id("Done"), id("Retry"), id("DeadLetter"), id("Released"), id("replaced"), id("held")}
 	lease := e.lease(base)
 	var got, others []core.Claimed
 	for queue, env := range map[string]*storeEnv{"mine": e, "the other": n} {
@@ -152,8 +152,11 @@ func (e *storeEnv) txsApart(n *storeEnv, round string) {
 	tx = n.begin()
 	n.wantRefusals(tx.Insert(e.ctx, again, []core.Task{task(id("theirs"), at(65))}), []refusal{{0, id("theirs"), core.ErrExists}},
 		"InsertTx in the other queue under a Call that made the id in this one")
+	n.wantRefusals(tx.Settle(e.ctx, at(4), []core.Settlement{{Grant: got[5].Grant, Outcome: core.Done}}), []refusal{{0, ids[5], core.ErrLeaseLost}},
+		"SettleTx in the other queue by a grant of this one")
 	require.NoError(e, tx.Settle(e.ctx, at(4), settlements), "SettleTx in the other queue")
 	n.end(tx, true)
+	e.wantVerdict(e.claim(e.c, e.lease(at(40)), ids[5])[0], core.Held, lease.Until, "this queue")
 	e.wantWaitingOf(round, at(5), "this queue in the end", core.Entry{ID: ids[4], Due: at(65)}, core.Entry{ID: id("theirs"), Due: at(65)}, core.Entry{ID: id("unknown"), Due: at(65)},
 		core.Entry{ID: ids[3], Due: at(70)}, core.Entry{ID: ids[1], Due: at(70)})
 }

@@ -65,6 +65,7 @@ func weakerTransition() map[string]string {
 			"settle/mixed-batch", "settle/repeat-after-grant", "settle/no-second-thoughts", "waiting/limit-counts-returned",
 			"waiting/lapsed", "waiting/changes-nothing", "waiting/behind-many-held", "waiting/after-thinning", "context/midway-claims",
 			"break/claims", "break/midway-claims", "lock/claim", "lock/extend", "lock/settle",
+			"by/claim", "by/locked-claim",
 		},
 		unfinished: {"times/exact", "claim/gone", "settle/done", "settle/repeat-done", "contract/memory-is-the-callers"},
 	})

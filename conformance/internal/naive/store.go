@@ -21,6 +21,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	rows   map[core.ID]*row
+	tokens *tokens
 	locked map[core.ID]bool
 	broken bool
 	slow   sync.Once
@@ -47,7 +48,7 @@ type row struct {
 // NewStore returns an empty store that breaks the one rule that bug names; none
 // for "".
 func NewStore(bug string) *Store {
-	return &Store{bug: bug, rows: map[core.ID]*row{}, locked: map[core.ID]bool{}, wrote: map[string]bool{}}
+	return &Store{bug: bug, rows: map[core.ID]*row{}, locked: map[core.ID]bool{}, wrote: map[string]bool{}, tokens: &tokens{}}
 }
 
 func (s *Store) is(bug string) bool { return s.bug == bug }
@@ -95,7 +96,7 @@ func (s *Store) finish(id core.ID, r *row, state string, now time.Time) {
 
 // Insert implements core.Store.
 func (s *Store) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
-	if err := s.enter(ctx, len(tasks)); err != nil {
+	if err := s.enterBy(ctx, "insert", call.By, len(tasks)); err != nil {
 		return unless(s.hides(len(tasks)), err)
 	}
 	if s.is("half a batch is a success") && interrupted(ctx, len(tasks)) {
@@ -140,7 +141,7 @@ func (s *Store) insert(call core.Call, tasks []core.Task) error {
 			failed = append(failed, core.ItemError{Index: i, ID: task.ID, Err: core.ErrExists})
 			continue
 		}
-		r := &row{task: task, state: "pending", due: s.time(task.Due), token: call.Now.UnixMilli(), call: callID}
+		r := &row{task: task, state: "pending", due: s.time(task.Due), token: s.firstToken(call), call: callID}
 		r.task.Due = r.due
 		if !s.shares(task.Payload) {
 			r.task.Payload, r.task.Meta = bytes.Clone(task.Payload), bytes.Clone(task.Meta)
@@ -359,7 +360,7 @@ func (s *Store) Waiting(ctx context.Context, now time.Time, after core.Entry, be
 
 // Cancel implements core.Store.
 func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]core.Fate, error) {
-	if err := s.enter(ctx, len(ids)); err != nil {
+	if err := s.enterBy(ctx, "cancel", call.By, len(ids)); err != nil {
 		if s.is("broken cancel is unknown") && errors.Is(err, errAway) {
 			return slices.Repeat([]core.Fate{core.Unknown}, len(ids)), nil
 		}
@@ -406,7 +407,7 @@ func (s *Store) Cancel(ctx context.Context, call core.Call, ids []core.ID) ([]co
 
 // Reschedule implements core.Store.
 func (s *Store) Reschedule(ctx context.Context, call core.Call, moves []core.Move) error {
-	if err := s.enter(ctx, len(moves)); err != nil {
+	if err := s.enterBy(ctx, "reschedule", call.By, len(moves)); err != nil {
 		return unless(s.hides(len(moves)), err)
 	}
 	s.across("reschedule without the queue", func(other *Store) { _ = other.Reschedule(ctx, call, moves) })

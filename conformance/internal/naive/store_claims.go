@@ -14,7 +14,7 @@ import (
 
 // Claim implements core.Claimer.
 func (s *Store) Claim(ctx context.Context, ids []core.ID, lease core.Lease) ([]core.Claimed, error) {
-	if err := s.enter(ctx, len(ids)); err != nil {
+	if err := s.enterBy(ctx, "claim", lease.By, len(ids)); err != nil {
 		if s.is("broken claim is Gone") && errors.Is(err, errAway) {
 			return s.allGone(ids), nil
 		}
@@ -75,13 +75,17 @@ func (s *Store) claim(id core.ID, lease core.Lease) core.Claimed {
 		}
 		if r.state != "running" || !s.is("take-over keeps token") {
 			r.token++
+			s.tokens.saw(r.token)
 		}
 		r.state, r.holder, r.until = "running", lease.Holder, s.leaseEnd(lease.Until)
 		r.attempts++
 	}
 	c := core.Claimed{
 		ID: id, Verdict: core.Granted, At: r.until, Task: r.task, Attempt: r.attempts, Crashes: r.crashes,
-		Grant: core.Grant{ID: id, Token: r.token, Holder: r.holder},
+		Grant: core.Grant{ID: id, Token: r.token, Holder: r.holder}, NotBefore: r.due,
+	}
+	if s.is("NotBefore is Task.Due") {
+		c.NotBefore = r.task.Due
 	}
 	if !s.shares(r.task.Payload) {
 		c.Task.Payload, c.Task.Meta = bytes.Clone(r.task.Payload), bytes.Clone(r.task.Meta)

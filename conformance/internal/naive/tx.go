@@ -24,7 +24,7 @@ func (s *Store) Begin() *Tx {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	inner := NewStore(s.bug)
-	inner.Deletes = s.Deletes
+	inner.Deletes, inner.tokens = s.Deletes, s.tokens
 	for id, r := range s.rows {
 		own := *r
 		inner.rows[id] = &own
