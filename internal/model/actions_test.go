@@ -19,6 +19,7 @@ type system struct {
 	tasks   int
 	late    int  // messages under way that nobody waits for, at most
 	retries int8 // of a task
+	reuses  bool // an id is used again after its row was deleted, once
 	bounded bool // faults are, by state.faults
 	single  bool // a worker has one task at a time in hand
 	brief   bool // leases aren't extended
@@ -41,6 +42,11 @@ func (y *system) next(s *state, tell emit) {
 	y.tick(s, emit)
 	for t := range int8(y.tasks) {
 		y.indexSteps(s, t, emit)
+		if r := s.rows[t]; y.reuses && r.status == finished && !r.reused {
+			to := *s
+			y.rules.reuse(&to, t)
+			emit(action{what: "its row is deleted, and the id inserted again", t: t}, to, "")
+		}
 		for w := range int8(workers) {
 			y.handSteps(s, w, t, emit)
 		}

@@ -26,6 +26,13 @@ func TestEveryOrderOfStepsWithOneTask(t *testing.T) {
 	explore(t, sys, 0)
 }
 
+// As with one task, which ends, is deleted, and comes again: what was sent in its first
+// life may arrive in its second.
+func TestEveryOrderOfStepsWithAnIDThatIsUsedAgain(t *testing.T) {
+	sys := &system{rules: right(), tasks: 1, late: 1, reuses: true, brief: !stress()}
+	explore(t, sys, 0)
+}
+
 // Without faults, and with DUECLAIM_STRESS with one of any kind at any time.
 func TestEveryOrderOfStepsWithTwoTasks(t *testing.T) {
 	sys := &system{rules: right(), tasks: 2, bounded: true, single: true, brief: true}
@@ -89,6 +96,9 @@ func TestErrorsInTheRulesAreFound(t *testing.T) {
 				return (*claim.Row).Claim(row, l)
 			}
 		}, "a finished task was granted"},
+		"an id that is used again begins with what its producer takes for the time": {func(r *rules) {
+			r.insert = func(newest int64) int64 { return newest - 1 }
+		}, "a grant without a higher token"},
 		"an extension doesn't look at the holder": {func(r *rules) {
 			r.extend = func(row *claim.Row, g core.Grant, until time.Time) bool {
 				g.Token, g.Holder = row.Token, row.Holder
@@ -103,7 +113,7 @@ func TestErrorsInTheRulesAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sys := &system{rules: right(), tasks: 1, late: 1, retries: 1}
+			sys := &system{rules: right(), tasks: 1, late: 1, retries: 1, reuses: true}
 			if name == "nobody sweeps" { // all states have to be seen to know that none leads out
 				sys.late, sys.retries = 0, 0
 			}

@@ -13,6 +13,7 @@ type rules struct {
 	claim  func(*claim.Row, core.Lease) bool
 	extend func(*claim.Row, core.Grant, time.Time) bool
 	settle func(*claim.Row, core.Settlement) bool
+	insert func(newest int64) int64 // the first token of an id that is used again after its row was deleted
 
 	noSweep  bool // nobody looks into the store
 	noCancel bool // handlers aren't cancelled at their deadlines
@@ -21,7 +22,7 @@ type rules struct {
 
 // right are the rules as they are.
 func right() rules {
-	return rules{claim: (*claim.Row).Claim, extend: (*claim.Row).Extend, settle: (*claim.Row).Settle}
+	return rules{claim: (*claim.Row).Claim, extend: (*claim.Row).Extend, settle: (*claim.Row).Settle, insert: func(newest int64) int64 { return newest + 1 }}
 }
 
 func (r *rules) grace() int8 {
@@ -54,7 +55,7 @@ func name(h holder) string {
 // row returns the store's row of a task.
 func (s *state) row(t int8) claim.Row {
 	r := s.rows[t]
-	c := claim.Row{ID: "x", Token: newest, Holder: name(r.holder)}
+	c := claim.Row{ID: "x", Token: newest - int64(r.low), Holder: name(r.holder)}
 	switch r.status {
 	case pending:
 		c.Status = claim.Pending
@@ -85,11 +86,11 @@ func (r *rules) apply(s *state, m msg) (a answer, broken string) {
 				broken = "a finished task was granted"
 			case before.Status == claim.Running && to.lease >= -r.grace():
 				broken = "a live lease was taken over"
-			case row.Token <= before.Token:
+			case row.Token <= newest:
 				broken = "a grant without a higher token"
 			}
 			s.granted(m.task)
-			to.status, to.holder, to.lease = running, m.holder, m.sent+lease
+			to.status, to.holder, to.lease, to.low = running, m.holder, m.sent+lease, 0
 		}
 		switch row.Claimed(l).Verdict {
 		case core.Granted:
@@ -114,6 +115,16 @@ func (r *rules) apply(s *state, m msg) (a answer, broken string) {
 	default:
 		return r.applySettle(s, m, row, mine)
 	}
+}
+
+// reuse deletes a finished row and inserts one of the same id, by whatever producer.
+func (r *rules) reuse(s *state, t int8) {
+	first := r.insert(newest)
+	if first > newest { // then that is the newest, and no message has it
+		s.granted(t)
+		first = newest
+	}
+	s.rows[t] = row{status: pending, reused: true, low: int8(newest - first)}
 }
 
 func (r *rules) applySettle(s *state, m msg, row claim.Row, mine bool) (a answer, broken string) {

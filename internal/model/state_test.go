@@ -33,6 +33,8 @@ type row struct {
 	lease   int8 // its end, in ticks from now
 	retries int8
 	dones   int8 // completions recorded
+	reused  bool // its id was used again after its deletion
+	low     int8 // by how much its token is below the newest of the rows before it
 }
 
 type kind int8
