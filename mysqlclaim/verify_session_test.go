@@ -50,6 +50,9 @@ func TestVerifyFindsWhatIsWrongWithTheSession(t *testing.T) {
 		{name: "no autocommit", options: "autocommit=0", want: []string{"autocommit "}},
 		{name: "session's zone isn't the column's", options: "time_zone=%27%2B08%3A00%27", want: []string{"session-zone created_at", "session-zone updated_at"}},
 		{name: "both the same", options: "loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27", def: inZone(shanghai)},
+		{name: "a default in UTC", options: "time_zone=%27%2B08%3A00%27", def: func(d *claim.Table) {
+			d.State.Processing, d.LeaseFor, d.Updated, d.Due.Base.Name = claim.Value{}, 0, claim.TimeColumn{}, "made"
+		}, want: []string{"due-index-missing "}},
 		{name: "summer is not winter", options: "loc=Europe%2FBerlin&time_zone=%27%2B01%3A00%27", def: inZone(berlin), want: []string{"session-zone created_at", "session-zone updated_at"}},
 		{name: "driver's loc isn't the column's", options: "parseTime=true&loc=Asia%2FShanghai", want: []string{"driver-zone created_at", "driver-zone updated_at"}},
 		{name: "loc matters without parseTime too", options: "loc=Asia%2FShanghai", want: []string{"driver-zone created_at", "driver-zone updated_at"}},
@@ -61,7 +64,7 @@ func TestVerifyFindsWhatIsWrongWithTheSession(t *testing.T) {
 	onEach(t, func(t *testing.T, b backend) {
 		f := newFixture(t, b)
 		f.make(t, recipeTable, "orders", "VARCHAR(50)", "VARBINARY(50)", "updated_at DATETIME DEFAULT NULL",
-			"updated_at DATETIME NOT NULL DEFAULT '2026-01-01', stamp TIMESTAMP NOT NULL DEFAULT '2026-01-01', changed TIMESTAMP NOT NULL DEFAULT '2026-01-01', KEY (status, created_at), KEY (status, stamp)")
+			"updated_at DATETIME NOT NULL DEFAULT '2026-01-01', stamp TIMESTAMP NOT NULL DEFAULT '2026-01-01', changed TIMESTAMP NOT NULL DEFAULT '2026-01-01', made DATETIME NOT NULL DEFAULT (UTC_TIMESTAMP()), KEY (status, created_at), KEY (status, stamp)")
 		for _, c := range cases {
 			if c.only != "" && c.only != b.name {
 				continue

@@ -3,6 +3,7 @@ package mysqlclaim
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dueclaim/dueclaim/claim"
@@ -16,13 +17,13 @@ func (v *verifier) zones() {
 	session := v.zoneName()
 	for _, col := range v.t.def.Columns() {
 		f := v.c.column(col.Name)
-		if col.Time == nil || f == nil || f.data != "datetime" && f.data != "timestamp" || col.Role == "Lease" && f.data == "datetime" {
+		if col.Time == nil || f == nil || v.misfit(col, *f) != "" || col.Role == "Lease" && f.data == "datetime" {
 			continue
 		}
 		switch col.Time.Kind {
 		case claim.DateTime:
 			zone := col.Time.Zone
-			if at, by := apart(v.c.offsets, zone); by != 0 {
+			if at, by := apart(v.c.offsets, zone); by != 0 && !strings.Contains(strings.ToLower(f.standard), "utc_timestamp") {
 				v.judge(col)("session-zone", col.Name, fmt.Sprintf("the column's Zone is %s, and the session's is %s: what NOW() or a default writes at %s is read as an instant that is %s", zone, session, at.Format(time.DateTime), awry(by)),
 					"set the Zone that the values are in, or in the DSN time_zone="+v.timeZone(zone))
 			}
