@@ -27,7 +27,7 @@ func Untouched(name string, updated claim.TimeColumn) claim.Table {
 	}
 }
 
-// TestUntouched: Verify takes the mapping, and what it says is so. touch is what the
+// TestUntouched sees that Verify takes the mapping, and that what it says is so. touch is what the
 // user's own UPDATE sets besides the status, "" where the database keeps updated_at. Of
 // h no Put is needed.
 func TestUntouched(t *testing.T, h Handle, updated claim.TimeColumn, found claim.Findings, touch string) {
