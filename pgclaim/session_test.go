@@ -148,7 +148,10 @@ func existing(err error) error {
 
 func TestSettingsOfASessionThatMakeNoDifference(t *testing.T) {
 	url := testserver.Postgres(t)
-	ways := []driver{native, {native: true, mode: pgx.QueryExecModeSimpleProtocol}, {mode: pgx.QueryExecModeExec}}
+	ways := []driver{native, {mode: pgx.QueryExecModeExec}}
+	if stress() {
+		ways = append(ways, driver{native: true, mode: pgx.QueryExecModeSimpleProtocol})
+	}
 	o := Options{Table: "public.tasks"}
 	owner := native.open(t, url, o)
 	require.NoError(t, owner.Migrate(t.Context()))
