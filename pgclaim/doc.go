@@ -25,8 +25,8 @@
 //
 // # Through a pooler
 //
-// The store keeps no session state: no LISTEN, no session lock, no SET, no
-// prepared statement that outlives a round trip. It works in every query exec
+// The store keeps no session state: no LISTEN, no session lock, no SET that outlives its
+// transaction, no prepared statement that outlives a round trip. It works in every query exec
 // mode of pgx and behind a pooler in transaction mode. Where the pool's mode is
 // pgx.QueryExecModeCacheStatement (the default of pgx), the store's own
 // statements run in pgx.QueryExecModeCacheDescribe instead: a named prepared
@@ -37,10 +37,11 @@
 // # Locks
 //
 // The store's calls pass over rows that are locked by another transaction and say
-// so; they never wait for them, since a statement that still waits when its caller
-// has given up may take effect later. There is one exception: an insert waits,
-// until ctx is done, for another transaction that has inserted or replaced the same
-// id and not yet committed. In the caller's transaction SettleTx waits for a locked
+// so; they never wait for them. There is one exception: an insert waits, until ctx is
+// done, for another transaction that has inserted or replaced the same id and not yet
+// committed. All wait for a lock on the whole table (ALTER TABLE, LOCK TABLE). What waited
+// beyond the call's By, there or in a pooler, undoes itself when it comes to its rows: the
+// server's log then has an error with "the call had been given up". In the caller's transaction SettleTx waits for a locked
 // row as well. When ctx is done pgx closes the connection, and the transaction on it
 // is lost.
 //
@@ -60,5 +61,7 @@
 //
 // A commit counts once the server has acknowledged it. With synchronous_commit =
 // off, or after a failover to an asynchronous standby, commits can be undone,
-// and a task can run again.
+// and a task can run again. A synchronous one is waited for by each commit, and also
+// before a repeat says that an earlier try had taken effect: when that try was given up
+// while it waited, Postgres had committed all the same.
 package pgclaim
