@@ -59,6 +59,17 @@ func TestALeaseIsHeldWhileItsZonesClockIsSetBack(t *testing.T) {
 				}
 				assert.Equal(t, core.Granted, ask(lease("c", start.Add(length+time.Hour+time.Second))), "late by an hour at most")
 			}
+			// A holder whose heartbeats go on through both hours holds the row, and settles it.
+			execute(t, db, "DELETE FROM orders")
+			execute(t, db, "INSERT INTO orders (id, state) VALUES ('a', 'new')")
+			start := change.Add(-time.Hour - 10*time.Second)
+			got, err := table.Claim(t.Context(), []core.ID{"a"}, lease("a", start))
+			require.NoError(t, err)
+			for at := start; at.Before(change.Add(70 * time.Minute)); at = at.Add(10 * time.Second) {
+				require.NoError(t, table.Extend(t.Context(), []core.Grant{got[0].Grant}, at.Add(length)))
+				require.Equal(t, core.Held.String(), ask(lease("b", at.Add(9*time.Second))).String(), "%s", at)
+			}
+			require.NoError(t, table.Settle(t.Context(), change, []core.Settlement{{Grant: got[0].Grant, Outcome: core.Done}}))
 		})
 	}
 }
