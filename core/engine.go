@@ -39,7 +39,9 @@ type engine struct {
 	clock    *clock
 	undated  bool // see Undated
 	failures *failureBook
-	call     repeater        // for the store; writes never carry Run's ctx
+	call     repeater // for the store; writes never carry Run's ctx
+	beat     repeater // for heartbeats, before which other calls give way
+	lane     lane
 	index    repeater        // for the index, which may be away without harm
 	base     context.Context // the handlers' contexts descend from it; never done
 	holder   string          // start of each Lease.Holder
@@ -78,6 +80,8 @@ type engine struct {
 
 	ready readyJobs
 	alarm *alarm
+
+	starved bool // keepLeases' own: the last extension got no connection
 
 	whole wholeSweeps          // nearSweep's own
 	seen  map[ID]time.Duration // nearSweep's own: overdue rows, and since when on the monotonic clock
@@ -126,6 +130,8 @@ func newEngine(s *Scheduler, ctx context.Context, c *clock, opt Options) *engine
 		tries:   6, // over three and a half seconds: a claim that took effect unseen costs a lease
 		stop:    e.stop,
 	}
+	e.beat = e.call
+	e.call.lane = &e.lane
 	// Heartbeats wait for it: one that hangs must not cost a lease.
 	e.index = repeater{timeout: min(time.Second, opt.Lease/6), tries: 1}
 	return e

@@ -12,12 +12,14 @@ func (e *engine) keepLeases(ctx context.Context) {
 	down := backoff{least: e.heartbeat() / 10, most: e.heartbeat() / 2}
 	wait := e.heartbeat()
 	stepped := false // and not all leases were extended since
+	defer e.lane.open()
 	for {
 		await(ctx, e.doubt, wait)
 		if ctx.Err() != nil {
 			return
 		}
 		began := e.clock.mono()
+		slow := time.AfterFunc(e.heartbeat()/10, e.lane.close) // it may wait for a connection
 		stepped = e.readClock() || stepped
 		if e.extendAll(stepped) {
 			stepped = false
@@ -27,6 +29,10 @@ func (e *engine) keepLeases(ctx context.Context) {
 		} else {
 			wait = down.failed()
 		}
+		slow.Stop()
+		if !e.starved {
+			e.lane.open()
+		}
 	}
 }
 
@@ -34,7 +40,7 @@ func (e *engine) keepLeases(ctx context.Context) {
 // doubtful. A clock that can't be read goes on as it is.
 func (e *engine) readClock() bool {
 	var step time.Duration
-	err := e.call.once(e.base, func(ctx context.Context) (err error) {
+	err := e.beat.once(e.base, func(ctx context.Context) (err error) {
 		// Others read the clock up to a heartbeat later, then extend.
 		step, err = e.clock.sync(ctx, e.margin(), e.opt.Lease/2)
 		return err
@@ -62,7 +68,7 @@ func (e *engine) noteClock(err error) {
 // worker's reads may be answered by a server that became read-only.
 func (e *engine) probe() {
 	if p, ok := e.store.(Prober); ok {
-		e.health.store("probe", e.call.once(e.base, p.Probe))
+		e.health.store("probe", e.beat.once(e.base, p.Probe))
 	}
 }
 
@@ -86,8 +92,9 @@ func (e *engine) extendAll(all bool) bool {
 	for i, j := range jobs {
 		grants[i] = j.Grant
 	}
-	err := e.call.once(e.base, func(ctx context.Context) error { return e.store.Extend(ctx, grants, until) })
+	err := e.beat.once(e.base, func(ctx context.Context) error { return e.store.Extend(ctx, grants, until) })
 	e.health.store("extend", err)
+	e.starved = errors.Is(err, ErrNoConnection)
 	items := itemErrors(err)
 	if err != nil && items == nil {
 		return false

@@ -49,6 +49,7 @@ type repeater struct {
 	tries   int             // at least 1
 	stop    <-chan struct{} // closed: at most triesAfterStop in all; nil: never
 	notDone func()          // called when a try was not done at all, before the next; nil: nothing
+	lane    *lane           // what each try waits at before its time begins; nil: nothing
 }
 
 // triesAfterStop is how many tries a call has when a shutdown came upon it: what
@@ -94,6 +95,9 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 const triesNotDone = 10
 
 func (r repeater) once(ctx context.Context, f func(ctx context.Context) error) error {
+	if r.lane != nil {
+		r.lane.pass(ctx, 2*r.timeout) // by then whatever stood before the heartbeat has ended
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	return f(ctx)
