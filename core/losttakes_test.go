@@ -54,7 +54,11 @@ func (c *tally) note(s core.ClaimStats) {
 	c.Gone += s.Gone
 }
 
-func (c *tally) inVain() int { return c.Held + c.NotDue + c.Gone }
+func (c *tally) inVain() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Held + c.NotDue + c.Gone
+}
 
 // What a take whose reply was lost had moved to the end of a lease is asked for, by
 // the very millisecond.

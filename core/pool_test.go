@@ -83,7 +83,7 @@ func TestNoLeaseIsLostWhereConnectionsAreFewAndSlow(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		assert.NoError(t, scheduler.Health().Ready())
-		<-ended
+		require.NoError(t, <-ended)
 		assert.Zero(t, lost, "leases lost in a minute")
 	})
 }
