@@ -19,9 +19,9 @@ type row = []driver.Value
 var lifeOnMySQL = []conformance.SQLStep{
 	// ScheduleCall
 	{
-		Do: conformance.SQLQuery, Rows: []row{{0, "9.7.0", "1", "OFF", "0", "NO_CHAIN", "REPEATABLE-READ", 0}},
-		Text: "SELECT SLEEP(0.001), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR), " +
-			"CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, SYSDATE(6) = NOW(6)",
+		Do: conformance.SQLQuery, Rows: []row{{"0", "9.7.0", "1", "OFF", "0", "NO_CHAIN", "REPEATABLE-READ", "0"}},
+		Text: "SELECT CAST(SLEEP(0.001) AS CHAR), VERSION(), CAST(@@autocommit AS CHAR), CAST(@@read_only AS CHAR), CAST(@@innodb_read_only AS CHAR), " +
+			"CAST(@@completion_type AS CHAR), /*!80000 @@transaction_isolation *//*M! @@tx_isolation */, CAST(SYSDATE(6) = NOW(6) AS CHAR)",
 	},
 	{
 		Do: conformance.SQLExec, Affected: 1,

@@ -13,7 +13,7 @@ import (
 // Tests that are marked as parallel, those of the pairs, wait most of their
 // time: for due times, sweeps and ends of leases. More of them than there are
 // cores may do so at once.
-const parallel = 6
+const parallel = 12
 
 func TestMain(m *testing.M) {
 	flag.Parse()
