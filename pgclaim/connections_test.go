@@ -31,12 +31,27 @@ func demotable(t *testing.T) (login string, demote func()) {
 	admin := native.open(t, u.String(), Options{})
 	admin.exec(t, "CREATE ROLE app LOGIN SUPERUSER")
 	u.User = url.User("app")
+	resetAfter(t, u.String(), "default_transaction_read_only") // the database is dropped by a session like any other
 	return u.String(), func() {
 		admin.exec(t, "ALTER ROLE app SET default_transaction_read_only = off")
 		admin.exec(t, "ALTER SYSTEM SET default_transaction_read_only = on")
 		admin.exec(t, "SELECT pg_reload_conf()")
 		require.Eventually(t, func() bool { return admin.text(t, "SHOW default_transaction_read_only")[0] == "on" }, 20*time.Second, 10*time.Millisecond)
 	}
+}
+
+// resetAfter ends a setting of the whole server with the test.
+func resetAfter(t *testing.T, login, setting string) {
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		conn, err := pgx.Connect(ctx, login)
+		require.NoError(t, err)
+		for _, statement := range []string{"ALTER SYSTEM RESET " + setting, "SELECT pg_reload_conf()"} {
+			_, err = conn.Exec(ctx, statement)
+			require.NoError(t, err)
+		}
+		require.NoError(t, conn.Close(ctx))
+	})
 }
 
 func TestAConnectionToAServerThatBecameReadOnlyIsThrownAway(t *testing.T) {

@@ -205,6 +205,28 @@ func TestSettingsOfASessionThatAreRefused(t *testing.T) {
 	}
 }
 
+// A role that a policy concerns would see less than there is, or nothing.
+func TestRowSecurityThatIsOffIsAnErrorWhereAPolicyHidesRows(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d driver) {
+		url := testserver.Postgres(t)
+		owner := d.open(t, url, Options{})
+		require.NoError(t, owner.Migrate(t.Context()))
+		role, login := worker(t, owner, url)
+		owner.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON dueclaim_tasks TO "+role)
+		owner.exec(t, "ALTER TABLE dueclaim_tasks ENABLE ROW LEVEL SECURITY")
+		owner.exec(t, "CREATE POLICY mine ON dueclaim_tasks USING (queue = 'mine')")
+		mine := d.open(t, login, Options{Queue: "mine"})
+		require.NoError(t, mine.Insert(t.Context(), call("c"), []core.Task{task("a", 0)}))
+		mine.claimOne(t, "a", lease("h", 0))
+		d.session = map[string]string{"row_security": "off"}
+		for op, write := range writes(d.open(t, login, Options{Queue: "mine"})) {
+			err := write(t.Context(), time.Time{})
+			require.ErrorContains(t, err, "query would be affected by row-level security policy", op)
+			require.ErrorIs(t, err, core.ErrNotDone, op)
+		}
+	})
+}
+
 func TestSettingsOfASessionThatAreWarnedOf(t *testing.T) {
 	url := testserver.Postgres(t)
 	for name, w := range warned {

@@ -18,7 +18,7 @@ const schedulersConns = 10
 
 const setupSQL = `
 SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
-       current_setting('synchronous_standby_names') <> '', current_setting('statement_timeout')`
+       current_setting('synchronous_standby_names') <> ''`
 
 // CheckSetup implements [core.SetupChecker]: it warns of settings with which
 // Postgres may lose what it has acknowledged, of a pool that is too small for a
@@ -50,10 +50,10 @@ func (h *handle) checkSetup(ctx context.Context) (warnings []string, err error) 
 	if err != nil {
 		return nil, err
 	}
-	var commit, fsync, pages, timeout string
+	var commit, fsync, pages string
 	var standby bool
 	if err := r.run(ctx, setupSQL, nil, func(scan scanner) error {
-		return scan(&commit, &fsync, &pages, &standby, &timeout)
+		return scan(&commit, &fsync, &pages, &standby)
 	}); err != nil {
 		return nil, err
 	}
@@ -62,8 +62,6 @@ func (h *handle) checkSetup(ctx context.Context) (warnings []string, err error) 
 		warnings = append(warnings, "synchronous_commit is off: a crash of Postgres may lose tasks that were scheduled and completions that were recorded within the last second, and run the latter again; set it to on for this role or database")
 	case commit == "local" && standby:
 		warnings = append(warnings, "synchronous_commit is local beside synchronous_standby_names: a failover may lose tasks that were scheduled and completions that were recorded just before it; set it to on for this role or database")
-	case standby && timeout != "0":
-		warnings = append(warnings, fmt.Sprintf("statement_timeout is %s and there is a synchronous standby: where a commit waits for the standby for as long as that, Postgres gives the waiting up and says that all is well, and a failover may lose what was acknowledged; set statement_timeout to 0 for this role, whose calls have time-outs of their own", timeout))
 	}
 	for _, s := range []struct{ name, value string }{{"fsync", fsync}, {"full_page_writes", pages}} {
 		if s.value == "off" {

@@ -3,6 +3,7 @@ package pgclaim
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,17 @@ func TestSettingsThatLoseCommitsAreWarnings(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, strings.Join(warnings, "\n"), "fsync is off", d.name())
 	}
+}
+
+func TestAStandbyThatIsNotWaitedForIsAWarning(t *testing.T) {
+	t.Parallel()
+	url := testserver.PrivatePostgres(t).URL()
+	local := native.open(t, url+"&synchronous_commit=local", Options{})
+	local.exec(t, "ALTER SYSTEM SET synchronous_standby_names = 's1'")
+	local.exec(t, "SELECT pg_reload_conf()")
+	resetAfter(t, url, "synchronous_standby_names")
+	require.Eventually(t, func() bool { return local.text(t, "SHOW synchronous_standby_names")[0] == "s1" }, 20*time.Second, 10*time.Millisecond)
+	warnings, err := local.CheckSetup(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(warnings, "\n"), "synchronous_commit is local beside synchronous_standby_names")
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -30,15 +29,7 @@ func withStandby(t *testing.T) (primary string, standby *testserver.Server) {
 	require.Eventually(t, func() bool {
 		return len(admin.text(t, "SELECT pid::text FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'")) == 1
 	}, 20*time.Second, 20*time.Millisecond)
-	t.Cleanup(func() { // what ends the test would wait for the standby
-		for _, statement := range []string{"ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"} {
-			conn, err := pgx.Connect(context.WithoutCancel(t.Context()), primary)
-			require.NoError(t, err)
-			_, err = conn.Exec(context.WithoutCancel(t.Context()), statement)
-			require.NoError(t, err)
-			require.NoError(t, conn.Close(context.WithoutCancel(t.Context())))
-		}
-	})
+	resetAfter(t, primary, "synchronous_standby_names") // what ends the test would wait for the standby
 	return primary, standby
 }
 

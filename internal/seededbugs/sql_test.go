@@ -60,7 +60,7 @@ func postgresBugs() []bug {
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE {found} AND {claimable}
+ WHERE {found} AND {claimable} AND {hex}
 `,
 			new: `
   SELECT r.id FROM unnest($2::text[]) AS a(id) CROSS JOIN LATERAL (
@@ -71,7 +71,7 @@ UPDATE {table} AS t
 UPDATE {table} AS t
    SET status = 'running', token = t.token + 1, holder = $3::text, lease_until = $6::bigint,
        attempts = t.attempts + 1, crashes = t.crashes + CASE t.status WHEN 'running' THEN 1 ELSE 0 END
- WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked))
+ WHERE t.queue = $1::text AND t.id = ANY (ARRAY(SELECT id FROM picked)) AND {hex}
 `,
 			by: []check{onPgx, longRacesOnPgx, brokenLineToPgx},
 		},
