@@ -124,8 +124,16 @@ func (x *lossyIndex) Remove(ctx context.Context, entries []core.Entry) error {
 	return x.TimeIndex.Remove(ctx, entries)
 }
 
-// lossyRestorer is a lossyIndex that is a core.Restorer.
+// lossyRestorer is a lossyIndex that is a core.Restorer and a core.Taker.
 type lossyRestorer struct{ *lossyIndex }
+
+func (x lossyRestorer) Take(ctx context.Context, now, until time.Time, limit int) ([]core.ID, time.Time, error) {
+	x.takes.Add(1)
+	if x.away.Load() {
+		return nil, time.Time{}, errAway
+	}
+	return x.TimeIndex.(core.Taker).Take(ctx, now, until, limit)
+}
 
 func (x lossyRestorer) AddMissing(ctx context.Context, entries []core.Entry) error {
 	switch {

@@ -35,8 +35,8 @@ func New(idx TimeIndex, store Claimer, handler Handler, opt Options) (*Scheduler
 	if err := checkHandler(handler); err != nil {
 		return nil, fmt.Errorf("dueclaim: %w", err)
 	}
-	if _, ok := idx.(Restorer); !ok && isUndated(store) {
-		return nil, fmt.Errorf("dueclaim: %w: only the index knows which rows of this claim store are held or back off (it is Undated), and this index (%T) can't put back what it has lost without bringing such a row nearer; want one that is a core.Restorer, such as a redisindex or a heapindex", ErrInvalid, idx)
+	if err := checkUndated(idx, store); err != nil {
+		return nil, err
 	}
 	opt, err := fixLease(opt, store)
 	if err == nil {

@@ -29,6 +29,9 @@ type step struct {
 
 func (s *stepStore) Undated() bool { return true }
 
+// NoAhead: no column of it holds a back-off.
+func (s *stepStore) NoAhead() bool { return true }
+
 func (s *stepStore) CheckID(id core.ID) error {
 	if strings.HasPrefix(string(id), "0") {
 		return fmt.Errorf("id %q has a leading zero", id)

@@ -116,10 +116,18 @@ func TestARetryPutsBackWhatTheIndexHasLost(t *testing.T) {
 	})
 }
 
-func TestAnUndatedStoreNeedsAnIndexThatRestores(t *testing.T) {
-	_, err := core.New(takerOnly{heapindex.New()}, &stepStore{}, &recorder{}, core.Options{Logger: quiet()})
-	require.ErrorIs(t, err, core.ErrInvalid)
-	require.ErrorContains(t, err, "Restorer")
-	_, err = core.New(takerOnly{heapindex.New()}, newParts(t).store, &recorder{}, core.Options{Logger: quiet()})
-	require.NoError(t, err)
+// Without a Taker two workers saw one entry due, and both began. Without a Restorer
+// sweeps brought others' back-offs nearer.
+func TestAnUndatedStoreNeedsAnIndexThatTakesAndRestores(t *testing.T) {
+	restorerOnly := struct {
+		*lossyIndex
+		core.Restorer
+	}{&lossyIndex{TimeIndex: heapindex.New()}, heapindex.New()}
+	for _, idx := range []core.TimeIndex{takerOnly{heapindex.New()}, restorerOnly} {
+		_, err := core.New(idx, &stepStore{}, &recorder{}, core.Options{Logger: quiet()})
+		require.ErrorIs(t, err, core.ErrInvalid)
+		require.ErrorContains(t, err, "want one that is a core.Taker and a core.Restorer")
+		_, err = core.New(idx, newParts(t).store, &recorder{}, core.Options{Logger: quiet()})
+		require.NoError(t, err)
+	}
 }

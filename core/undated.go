@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,7 +16,8 @@ import (
 // Where Undated returns true, sweeps never claim. They put rows that are overdue
 // and that the index doesn't have into it, at a little more than
 // now + [Options].Lease: somebody may have them in hand. So the index has to be a
-// [Restorer]; New refuses another one. Rows due later are added at their due times as
+// [Restorer], and a [Taker], as no verdict of the store keeps two workers from a row
+// that both saw due; New refuses another one. Rows due later are added at their due times as
 // ever. The end of a grant moves an entry only where that stands as the grant left it:
 // elsewhere it is a newer grant's. What that costs:
 //
@@ -40,6 +42,16 @@ type Undated interface {
 func isUndated(store Claimer) bool {
 	u, ok := store.(Undated)
 	return ok && u.Undated()
+}
+
+// checkUndated refuses an index that can't do what an undated store leaves to it.
+func checkUndated(idx TimeIndex, store Claimer) error {
+	_, takes := idx.(Taker)
+	_, restores := idx.(Restorer)
+	if takes && restores || !isUndated(store) {
+		return nil
+	}
+	return fmt.Errorf("dueclaim: %w: of this claim store's rows only the index knows which are held or back off (it is Undated), and this index (%T) can't keep two workers from the same entry or put back what it has lost without bringing such a row nearer; want one that is a core.Taker and a core.Restorer, such as a redisindex or a heapindex", ErrInvalid, idx)
 }
 
 // sweepUndated is sweepNear for an undated store. It reads a page of what is
