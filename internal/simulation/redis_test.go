@@ -102,6 +102,11 @@ func (r *redis) Take(ctx context.Context, now, until time.Time, limit int) ([]co
 	return heap.Take(ctx, now, until, limit)
 }
 
+func (r *redis) List(ctx context.Context, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	heap, _ := r.get()
+	return heap.List(ctx, after, before, limit)
+}
+
 // Generation implements core.Detector.
 func (r *redis) Generation(context.Context) (string, error) {
 	r.mu.Lock()

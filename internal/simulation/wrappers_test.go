@@ -120,6 +120,15 @@ func (x *gatedIndex) Remove(ctx context.Context, entries []core.Entry) error {
 	return x.do(ctx, "remove", func(ctx context.Context) error { return x.inner.Remove(ctx, entries) })
 }
 
+// List lists nothing where the index behind can't.
+func (x *gatedIndex) List(ctx context.Context, after core.Entry, before time.Time, limit int) ([]core.Entry, error) {
+	l, ok := x.inner.(core.Lister)
+	if !ok {
+		return nil, nil
+	}
+	return through(ctx, x.g, toIndex, "list", func(ctx context.Context) ([]core.Entry, error) { return l.List(ctx, after, before, limit) })
+}
+
 // Generation has no name where the index behind can't tell.
 func (x *gatedIndex) Generation(ctx context.Context) (string, error) {
 	d, ok := x.inner.(core.Detector)

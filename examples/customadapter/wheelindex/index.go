@@ -66,7 +66,7 @@ func (x *Index) Move(ctx context.Context, moves []core.Move) error {
 // Remove implements [core.TimeIndex].
 func (x *Index) Remove(ctx context.Context, entries []core.Entry) error {
 	return change(ctx, x, "remove", entries, func(e core.Entry) {
-		if at, ok := x.dues[e.ID]; ok && at == e.Due.UnixMilli() {
+		if at, ok := x.dues[e.ID]; ok && (e.Due.IsZero() || at == e.Due.UnixMilli()) {
 			x.wheel.drop(outermost, at, e.ID)
 			delete(x.dues, e.ID)
 		}
