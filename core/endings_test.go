@@ -76,3 +76,26 @@ func TestContextsOwnErrorAtAShutdownGivesTheTaskBack(t *testing.T) {
 		assert.Equal(t, 0, row.Attempts)
 	})
 }
+
+// once is an error that can tell its text once.
+type once struct{ told int }
+
+func (e *once) Error() string {
+	if e.told++; e.told > 1 {
+		panic("I said it before")
+	}
+	return "paper jam"
+}
+
+func TestAnErrorsOwnMethodsAreCalledWhereTheirPanicIsCaught(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		require.NoError(t, p.prod.Schedule(t.Context(), core.Task{ID: "x", Due: time.Now(), MaxAttempts: 1}))
+		h := core.HandlerFunc(func(context.Context, *core.Job) error { return &once{} })
+		_, err := p.scheduler(t, h, core.Options{}).Tick(t.Context(), time.Now().Add(time.Second))
+		require.NoError(t, err)
+		row, _ := p.store.Task("x")
+		assert.Equal(t, claim.DeadState, row.Status)
+		assert.Equal(t, "paper jam", row.LastError)
+	})
+}

@@ -164,3 +164,16 @@ func TestJunkThatCanNotBeSetAsideFailsNothing(t *testing.T) {
 		assert.Equal(t, before, after, "and nothing is dropped")
 	})
 }
+
+// The index works in the scheduler's goroutines: a panic there would end the program.
+func TestAPanicOfOnJunkCostsThatReport(t *testing.T) {
+	client, _ := double(t)
+	told := 0
+	idx, key := newIndexJunk(t, client, func(string, float64) { told++; panic("told in passing: OnJunk panics here on purpose") })
+	require.NoError(t, idx.Add(t.Context(), []core.Entry{entry("good", 1)}))
+	writeJunk(t, client, key)
+	ids, _, err := idx.Take(t.Context(), at(10), at(1000), 10)
+	require.NoError(t, err)
+	assert.Equal(t, []core.ID{"good"}, ids)
+	assert.Greater(t, told, 1, "the others are reported too")
+}
