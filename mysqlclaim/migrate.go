@@ -17,8 +17,9 @@ const (
 	// what a later Migrate upgrades from.
 	schemaComment = "dueclaim schema 1"
 	migrateLock   = "dueclaim.migrate"
-	migrateWait   = 60                                                 // seconds
-	ddlWait       = 10                                                 // seconds
+	migrateWait   = 60 // seconds
+	ddlWait       = 10 // seconds
+	migrateTries  = 5
 	blankHolder   = "                                                " // 48 bytes
 )
 
@@ -44,11 +45,11 @@ const createTable = `CREATE TABLE IF NOT EXISTS %s (
 	attempts INT NOT NULL DEFAULT 0,
 	crashes INT NOT NULL DEFAULT 0,
 	max_attempts INT NOT NULL DEFAULT 0,
-	kind VARBINARY(100) NOT NULL DEFAULT '',
+	kind VARBINARY(100) NOT NULL DEFAULT x'',
 	payload MEDIUMBLOB NULL,
 	meta BLOB NULL,
 	last_error BLOB NULL,
-	call_id VARBINARY(64) NOT NULL DEFAULT '',
+	call_id VARBINARY(64) NOT NULL DEFAULT x'',
 	created_at BIGINT NOT NULL DEFAULT 0,
 	finished_at BIGINT NULL,
 	PRIMARY KEY (queue, id),
@@ -57,14 +58,19 @@ const createTable = `CREATE TABLE IF NOT EXISTS %s (
 
 // Migrate creates the table and the view <table>_view, or upgrades them; where
 // they are as they should be it changes nothing and waits for no lock. Any number of
-// processes may run it at once: a named lock lets one in at a time, and on a cluster, where
-// it holds on one node only, what another node has made meanwhile will do. It needs
+// processes may run it at once: a named lock lets one in at a time, and on a Galera cluster, where it holds
+// on one node only, the nodes go one after the other (see awaitTurn). It needs
 // CREATE, CREATE VIEW and DROP; working needs SELECT, INSERT, UPDATE and DELETE only.
 //
 // What it has to make it makes within ten seconds or not at all: while a transaction has
 // read the view (an open console will do), all others would queue up behind the change.
 func (s *Store) Migrate(ctx context.Context) error {
-	return s.fail("migrate", s.migrate(ctx))
+	err := s.migrate(ctx)
+	// A cluster ends what is in the way of another node's change, even a look.
+	for try := 1; number(err) == errDeadlock && try < migrateTries; try++ {
+		err = s.migrate(ctx)
+	}
+	return s.fail("migrate", err)
 }
 
 func (s *Store) migrate(ctx context.Context) (err error) {
@@ -89,12 +95,23 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 	if _, err := c.ExecContext(ctx, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", ddlWait)); err != nil {
 		return err
 	}
+	return s.build(ctx, c)
+}
+
+// build makes what is missing or not as it should be.
+func (s *Store) build(ctx context.Context, c *sql.Conn) error {
 	found, err := s.look(ctx, c)
 	if err != nil || found.complete() {
 		return err
 	}
+	made := false
 	if !found.table {
-		if _, err := c.ExecContext(ctx, fmt.Sprintf(createTable, s.quoted)); err != nil {
+		if made, err = s.makeTable(ctx, c); err != nil {
+			return err
+		}
+	}
+	if !made {
+		if err := s.awaitTurn(ctx, c); err != nil {
 			return err
 		}
 	}

@@ -95,6 +95,11 @@ func TestSessionVariablesDontChangeWhatStatementsMean(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
+				own, err := New(db, Options{Table: "own"})
+				require.NoError(t, err)
+				require.NoError(t, own.Migrate(t.Context()))
+				require.NoError(t, own.Migrate(t.Context()))
+				wholeLife(t, own)
 				wholeLife(t, s)
 				for _, id := range ids {
 					_, err := db.ExecContext(t.Context(), "INSERT INTO orders (id, due) VALUES (?, ?)", string(id), base.UnixMilli())
