@@ -10,6 +10,10 @@
 // clock either: a Store is no [core.TimeSource], all its users are on one host
 // and share that host's clock.
 //
+// Other programs may write to the file too. They need a busy_timeout of 5 s or more: a
+// Store that is at work without pause leaves the file alone for a tenth of a second once
+// in 4.5 s, in which SQLite's own way of waiting finds it free.
+//
 // A commit is on disk before a call returns (synchronous FULL): neither the end
 // of a process, by SIGKILL too, nor a loss of power takes back what was
 // answered.

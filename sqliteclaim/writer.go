@@ -40,6 +40,7 @@ type writer struct {
 	closed bool
 
 	idle session // kept for the next transaction; only the leader touches it
+	gaps gaps
 }
 
 // work is one call.

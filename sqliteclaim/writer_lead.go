@@ -3,6 +3,7 @@ package sqliteclaim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/dueclaim/dueclaim/core"
 )
@@ -65,7 +66,14 @@ func (w *writer) transaction(ctx context.Context, f func(q querier) error) error
 			w.idle = s
 		}
 	}()
-	begin := func() error { return s.begin(ctx) }
+	began := time.Now()
+	defer func() { w.gaps.worked += time.Since(began) }()
+	begin := func() error {
+		if err := w.leaveGap(ctx); err != nil {
+			return err
+		}
+		return s.begin(ctx)
+	}
 	if w.patient {
 		err = waitForLock(ctx, begin)
 	} else {
