@@ -41,7 +41,8 @@ const (
 //
 // The Take or Due that finds the primary failing returns the error, for the
 // scheduler to look into the store at once; a write that does so goes to the backup
-// and succeeds.
+// and succeeds. A Take of which only the reply was lost, as a primary that is a
+// core.Lister tells at once, is no failure.
 //
 // The result is a core.Taker and a core.Restorer where both parts are. It is a
 // core.Watcher, whose Watch also looks after the primary: without it, as in a

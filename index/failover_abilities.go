@@ -111,9 +111,34 @@ func both[T any](f *failover) bool {
 func (f takingFailover) Take(ctx context.Context, now, until time.Time, limit int) (taken []core.ID, next time.Time, err error) {
 	_, err = f.call(ctx, func(ctx context.Context, x core.TimeIndex) (err error) {
 		taken, next, err = x.(core.Taker).Take(ctx, now, until, limit)
+		if err == nil || !isFailure(ctx, err) {
+			return err
+		}
+		if ids := standing(ctx, x, until, limit); len(ids) > 0 {
+			taken, next, err = ids, now, nil // what comes next, it is to be asked again
+		}
 		return err
 	})
 	return taken, next, err
+}
+
+// standing returns what x lists at exactly t, where it is well enough to say. After a
+// Take that failed these are what it took: then only its reply was lost, and x is no
+// failing part.
+func standing(ctx context.Context, x core.TimeIndex, t time.Time, limit int) []core.ID {
+	l, ok := x.(core.Lister)
+	if !ok {
+		return nil
+	}
+	entries, err := l.List(ctx, core.Entry{Due: t}, t.Add(time.Millisecond), limit)
+	if err != nil {
+		return nil
+	}
+	ids := make([]core.ID, len(entries))
+	for i, entry := range entries {
+		ids[i] = entry.ID
+	}
+	return ids
 }
 
 // AddMissing implements [core.Restorer].
