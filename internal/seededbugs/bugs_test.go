@@ -61,6 +61,7 @@ var (
 	longRacesOnPgx = check{kind: chaotic, pkg: "internal/chaos", run: racesOnPgx.run, env: []string{"DUECLAIM_STRESS=1"}}
 	tokensOnPgx    = check{kind: conforms, pkg: "pgclaim", run: "^TestStoreKeepsTheContract$/^pgx_cache_statement$/^token$"}
 	lossesOfRedis  = check{kind: conforms, pkg: "redisindex", run: "^TestConformance$/^losses$"}
+	listsOfRedis   = check{kind: conforms, pkg: "redisindex", run: "^TestConformance$/^list$"}
 	kills          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestKilledWorkersLoseNothing$"}
 	stops          = check{kind: chaotic, pkg: "internal/chaos", run: "^TestStoppedWorkersCompleteNothingThatWasTakenOver$"}
 	spoiltRedis    = check{kind: chaotic, pkg: "internal/chaos", run: "^TestNothingThatHappensToRedisLosesATask$"}

@@ -22,9 +22,17 @@ func redisBugs() []bug {
 			name: "redis-remove-without-compare",
 			harm: "the end of one task removes the entry of the next one of that id, and it is late",
 			file: "redisindex/lua/remove.lua",
-			old:  `if at and math.ceil(at) == tonumber(ARGV[n + i]) then`,
+			old:  `if at and (ARGV[n + i] == '' or math.ceil(at) == tonumber(ARGV[n + i])) then`,
 			new:  `if at then`,
 			by:   []check{onRedis, repeatedIndexSteps},
+		},
+		{
+			name: "redis-list-among-many",
+			harm: "of many tasks due at one instant the first are looked at again and again, and what was cancelled stays in Redis",
+			file: "redisindex/lua/list.lua",
+			old:  `if at[1] and after(at[1], ARGV[3]) then`,
+			new:  `if at[1] then`,
+			by:   []check{onRedis, listsOfRedis},
 		},
 		{
 			name: "redis-generation-that-stays",
