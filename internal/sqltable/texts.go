@@ -2,6 +2,7 @@ package sqltable
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -94,7 +95,7 @@ func (e *Engine) others(ctx context.Context, conn Conn, c Change, done Changes) 
 }
 
 func (e *Engine) unfit(err error) bool {
-	if p, ok := err.(partial); ok {
+	if p, ok := errors.AsType[partial](err); ok {
 		err = p.err
 	}
 	return e.limits.Unfit != nil && e.limits.Unfit(err)
