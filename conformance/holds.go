@@ -24,9 +24,11 @@ func (c *caseT) held(hold func() (release func()), first attempt, attempts []att
 	c.spawn(&long, func() { _ = first.call(ctx) })
 	for range 2 {
 		var mu sync.Mutex
-		var waiting []string
+		waiting := make([]string, len(attempts)) // guarded by mu
+		for i, a := range attempts {
+			waiting[i] = a.method
+		}
 		for _, a := range attempts {
-			waiting = append(waiting, a.method)
 			c.spawn(&short, func() {
 				ctx, cancel := context.WithTimeout(c.ctx, heldWait)
 				defer cancel()
