@@ -96,7 +96,7 @@ UPDATE {table} AS t
 			harm: "after a step of the clock an id that is used again has lower tokens than before, and a fenced resource refuses its holder",
 			file: "pgclaim/insert.go",
 			old:  `token = greatest(t.token + 1, excluded.token)`,
-			new:  `token = excluded.token`,
+			new:  `token = 1`,
 			by:   []check{onPgx, tokensOnPgx, brokenLineToPgx},
 		},
 	}
