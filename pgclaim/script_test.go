@@ -51,7 +51,7 @@ func waits(step conformance.SQLStep) conformance.SQLStep {
 // the argument of that number.
 func changed(by string) string {
 	return `CASE WHEN clock_timestamp() <= to_timestamp(` + by + `::bigint / 1000.0) THEN t.id
-		ELSE ('dueclaim: the call had been given up at ' || clock_timestamp())::bigint::text END`
+		ELSE ('dueclaim: the call had been given up at ' || clock_timestamp()::text)::bigint::text END`
 }
 
 // What stands beside the conditions of a statement.

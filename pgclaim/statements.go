@@ -90,7 +90,7 @@ const (
 )
 
 const inTime = `CASE WHEN clock_timestamp() <= to_timestamp({by} / 1000.0) THEN t.id
-            ELSE ('` + tooLate + ` at ' || clock_timestamp())::bigint::text END`
+            ELSE ('` + tooLate + ` at ' || clock_timestamp()::text)::bigint::text END`
 
 // tooLate is what the server says of a change that came after its By: that this is no
 // integer.
