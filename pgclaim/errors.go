@@ -17,7 +17,7 @@ const (
 	codeUndefinedColumn = "42703"
 	codeReadOnly        = "25006"
 	codeNoPrivilege     = "42501"
-	codeNotAnInteger    = "22P02"
+	codeBadParameter    = "22023"
 	codeLockTimeout     = "55P03"
 )
 
@@ -60,7 +60,7 @@ func provesNotDone(err error) bool {
 // isLate tells whether {inTime} undid a statement.
 func isLate(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == codeNotAnInteger && strings.Contains(pg.Message, tooLate)
+	return ok && pg.Code == codeBadParameter && strings.Contains(pg.Message, tooLate)
 }
 
 // isReadOnly tells whether the server took no write: a standby, or a primary that has

@@ -50,8 +50,7 @@ func waits(step conformance.SQLStep) conformance.SQLStep {
 // changed is the id of a row that was changed, with an error where that came after By,
 // the argument of that number.
 func changed(by string) string {
-	return `CASE WHEN clock_timestamp() <= to_timestamp(` + by + `::bigint / 1000.0) THEN t.id
-		ELSE ('dueclaim: the call had been given up at ' || clock_timestamp()::text)::bigint::text END`
+	return `CASE WHEN clock_timestamp() <= to_timestamp(` + by + `::float8) THEN t.id ELSE encode('', 'dueclaim: the call had been given up before ' || t.id) END`
 }
 
 // What stands beside the conditions of a statement.
@@ -60,7 +59,7 @@ const (
 	durable = `(SELECT current_setting('synchronous_standby_names') = '' OR pg_logical_emit_message(true, 'dueclaim', '') IS NOT NULL)`
 	hex     = ` AND (SELECT set_config('bytea_output', 'hex', true)) = 'hex'`
 	// never is the By of a call that has none.
-	never int64 = 253402300799000
+	never float64 = 253402300799
 )
 
 // returned are rows of one id each.

@@ -89,27 +89,25 @@ const (
 	hexSQL = `(SELECT set_config('bytea_output', 'hex', true)) = 'hex'`
 )
 
-const inTime = `CASE WHEN clock_timestamp() <= to_timestamp({by} / 1000.0) THEN t.id
-            ELSE ('` + tooLate + ` at ' || clock_timestamp()::text)::bigint::text END`
+// inTime fails, as there is no such encoding, with a sentence for the server's log.
+const inTime = `CASE WHEN clock_timestamp() <= to_timestamp({by}) THEN t.id ELSE encode('', '` + tooLate + ` before ' || t.id) END`
 
-// tooLate is what the server says of a change that came after its By: that this is no
-// integer.
 const tooLate = "dueclaim: the call had been given up"
 
 // by says which argument of a statement is its By.
 func by(argument, statement string) string {
-	return strings.ReplaceAll(statement, "{inTime}", strings.ReplaceAll(inTime, "{by}", argument+"::bigint"))
+	return strings.ReplaceAll(statement, "{inTime}", strings.ReplaceAll(inTime, "{by}", argument+"::float8"))
 }
 
-// byOf is the argument that {inTime} goes by; without a By it is far away.
-func byOf(by time.Time) int64 {
+// byOf is the argument that {inTime} goes by, in seconds; without a By it is far away.
+func byOf(by time.Time) float64 {
 	if by.IsZero() {
 		return never
 	}
-	return min(by.UnixMilli(), never)
+	return min(float64(by.UnixMilli())/1000, never)
 }
 
-const never = 253_402_300_799_000 // the end of the year 9999
+const never = 253_402_300_799 // the end of the year 9999
 
 // nowSQL: statement_timestamp, because now() is the start of a transaction.
 const nowSQL = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
