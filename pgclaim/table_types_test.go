@@ -137,7 +137,11 @@ func testTyped(t *testing.T, table *Table, x typed) {
 	ctx := t.Context()
 	fs, err := table.Verify(ctx)
 	require.NoError(t, err)
-	require.Less(t, fs.Worst(), claim.Fault, "%s", fs)
+	for _, f := range fs { // in a session elsewhere, on purpose: what dueclaim writes is right there
+		if f.Code != "session-zone" && f.Code != "driver-zone" {
+			require.Less(t, f.Severity, claim.Fault, "%s", fs)
+		}
+	}
 
 	ids := append(append(append([]core.ID{}, x.strangers...), x.malformed...), x.ids...)
 	rows := len(ids) - len(x.ids)

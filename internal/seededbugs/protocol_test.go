@@ -73,8 +73,8 @@ func protocolBugs() []bug {
 			name: "repeated-insert-runs-again",
 			harm: "a task that is done runs a second time, because the answer to its scheduling got lost",
 			file: "claim/memory_calls.go",
-			old:  `if old.Status.Live() || old.CallID == call.ID {`,
-			new:  `if old.Status.Live() {`,
+			old:  `ok && (old.Status.Live() || old.CallID == call.ID) {`,
+			new:  `ok && old.Status.Live() {`,
 			by:   []check{onMemory, simulated},
 		},
 	}
