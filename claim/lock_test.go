@@ -38,8 +38,8 @@ func TestALockIsGivenUpWithItsContextAndLetGoWhenItComes(t *testing.T) {
 			l.Unlock()
 			require.EqualError(t, <-waiting, "done")
 			l.Lock() // nobody has it
-			l.Unlock()
 			assert.Equal(t, 2, called)
+			l.Unlock()
 		})
 	}
 }

@@ -112,7 +112,7 @@ func naiveStoreBackend(bug string, deletes bool) conformance.Store {
 	}
 	plain := func(s core.Store) *naive.Store {
 		if by, ok := s.(twisted); ok {
-			return by.Clocked.Store
+			return by.Store
 		}
 		if clocked, ok := s.(*naive.Clocked); ok {
 			return clocked.Store

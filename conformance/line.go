@@ -141,5 +141,5 @@ func (c *lineConn) shut() {
 		_ = tcp.CloseWrite()
 		return
 	}
-	_ = c.Conn.Close()
+	_ = c.Close()
 }

@@ -229,7 +229,7 @@ func TestEachTwistOfAnIndexFailsTheCaseMeantForIt(t *testing.T) {
 		backend := naiveIndexBackend("")
 		backend.New = func(*testing.T) core.TimeIndex { return twistedIndex{naive.NewIndex(""), by} }
 		backend.Peer = func(_ *testing.T, first core.TimeIndex) core.TimeIndex {
-			return twistedIndex{first.(twistedIndex).Index.Peer(), by}
+			return twistedIndex{first.(twistedIndex).Peer(), by}
 		}
 		backend.Break = func(_ *testing.T, idx core.TimeIndex) func() { return idx.(twistedIndex).Break() }
 		backend.Hold = func(_ *testing.T, idx core.TimeIndex) func() { return idx.(twistedIndex).Hold() }
