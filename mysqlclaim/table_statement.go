@@ -65,7 +65,7 @@ func (s *statement) expr(e sqltable.Expr) {
 			s.chars(s.column, string(p), false)
 		case sqltable.Int:
 			s.int(int64(p))
-		case sqltable.Clock:
+		case sqltable.Clock, sqltable.Tick:
 			s.sql(serverClock)
 		case sqltable.Time:
 			s.time(p.Column, p.N)

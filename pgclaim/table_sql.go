@@ -54,7 +54,7 @@ func (w *writer) expr(e sqltable.Expr) {
 			w.text(w.arg(string(p)))
 		case sqltable.Int:
 			w.text(w.arg(int64(p)), "::bigint")
-		case sqltable.Clock:
+		case sqltable.Clock, sqltable.Tick:
 			w.text("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 		case sqltable.Time:
 			if p.Column.Integer() {

@@ -136,7 +136,9 @@ func (s *statement) expr(e sqltable.Expr) *statement {
 		case sqltable.Int:
 			s.arg(int64(p))
 		case sqltable.Clock:
-			s.argOf(func(*sqltable.Item) any { return clockHere() }) // when the statement runs
+			s.argOf(func(*sqltable.Item) any { return time.Now().UnixMicro() }) // when the statement runs
+		case sqltable.Tick:
+			s.argOf(func(*sqltable.Item) any { return tableTokens.next(time.Now()) })
 		case sqltable.Time:
 			s.arg(moment(p.Column, p.N))
 		case sqltable.ID:

@@ -153,3 +153,16 @@ func TestTableSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, `sqliteclaim: open table ":memory:": `)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
+
+// Tokens go on rising while the clock is set back; a claim is late or in time by the clock
+// alone, else none would be done until it is where it was.
+func TestTableClaimsWhileTheClockIsSetBack(t *testing.T) {
+	t.Attr("dueclaim.backend", "store:sqlite")
+	table := shop(t, recipe(), "a")
+	sqliteclaim.SetBack(time.Hour)
+	l := lease("h", 0, 30)
+	l.By = time.Now().Add(time.Minute)
+	claimed, err := table.Claim(t.Context(), []core.ID{"a"}, l)
+	require.NoError(t, err)
+	require.Equal(t, core.Granted, claimed[0].Verdict)
+}

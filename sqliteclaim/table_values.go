@@ -124,7 +124,5 @@ func readClock(v any, zone *time.Location) (int64, bool) {
 	return n, true
 }
 
-// tableClock is the process's clock for statements on tables, and their tokens.
-var tableClock counter
-
-func clockHere() int64 { return tableClock.next(time.Now()) }
+// tableTokens are the tokens that claims on this process's tables begin with.
+var tableTokens counter

@@ -234,7 +234,7 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 		c.Guard = and(state, e.dueBy(lease.DueBy), e.where(), inTime(lease.By))
 		// By the clock, so that it rises also when a row is deleted and its id used again,
 		// whatever the claimer believes the time is.
-		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Clock{}, SQL(" THEN ")}, counted(t.Token, " + 1 ELSE "), Expr{Clock{}, SQL(" END")})
+		token := join(Expr{SQL("CASE WHEN ")}, counted(t.Token, " >= "), Expr{Tick{}, SQL(" THEN ")}, counted(t.Token, " + 1 ELSE "), Expr{Tick{}, SQL(" END")})
 		c.Set = append(c.Set,
 			Assign{t.Token, token},
 			Assign{t.Holder, Expr{Text(lease.Holder)}},

@@ -34,9 +34,11 @@ type (
 		N      int64
 	}
 	// Clock is the server's own clock where the row is changed or read, in microseconds
-	// since 1970: not where the statement began, which may have waited since then. A
-	// database that is the process itself gives every reading once, rising.
+	// since 1970: not where the statement began, which may have waited since then.
 	Clock struct{}
+	// Tick is the Clock for tokens. A database that is the process itself gives every
+	// reading once, rising, also while its clock is set back.
+	Tick struct{}
 	// ID is one id of the table's kind, which has been checked.
 	ID core.ID
 	// IDIn is the condition that t's id is one of these, in every byte.
@@ -53,6 +55,7 @@ func (Text) part()      {}
 func (Int) part()       {}
 func (Time) part()      {}
 func (Clock) part()     {}
+func (Tick) part()      {}
 func (ID) part()        {}
 func (IDIn) part()      {}
 func (ItemField) part() {}
