@@ -30,9 +30,9 @@ func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core
 	case claim.Transition:
 		step = e.claimRead
 	}
-	conn = &watched{Conn: conn}
+	seen := &watched{Conn: conn}
 	for chunk := range chunks(e, ids, sameID, noBytes, malformed) {
-		if err := step(ctx, conn, chunk, lease, out); err != nil {
+		if err := step(ctx, seen, chunk, lease, out); err != nil {
 			return nil, err
 		}
 	}
@@ -40,9 +40,10 @@ func (e *Engine) Claim(ctx context.Context, conn Conn, ids []core.ID, lease core
 }
 
 // tooLate returns an error where a claim that was given up came to rows which it could
-// have had, and to none in time. read are the rows as they were read afterwards.
-func tooLate(lease core.Lease, out []core.Claimed, read map[core.ID]*record) error {
-	if lease.By.IsZero() {
+// have had, and to none in time. read are the rows as they were read afterwards. (One that
+// changed rows which then were not granted, as they don't keep what it wrote, was done.)
+func tooLate(conn *watched, lease core.Lease, out []core.Claimed, read map[core.ID]*record) error {
+	if lease.By.IsZero() || conn.changed {
 		return nil
 	}
 	late := false
@@ -61,7 +62,7 @@ func tooLate(lease core.Lease, out []core.Claimed, read map[core.ID]*record) err
 
 // claimFull claims by a conditional change. Where the database returns the changed rows
 // only the others are read back.
-func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+func (e *Engine) claimFull(ctx context.Context, conn *watched, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
 	cs := e.columns(true)
 	change := e.claimChange(chunk, lease)
 	change.Returning = cs.outs
@@ -101,7 +102,7 @@ func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID
 	if ours < changed {
 		return errReadBack
 	}
-	return tooLate(lease, out, found)
+	return tooLate(conn, lease, out, found)
 }
 
 // claimUpdated claims by a conditional change, and reads back what it wrote: the exact
@@ -109,7 +110,7 @@ func (e *Engine) claimFull(ctx context.Context, conn Conn, chunk []place[core.ID
 // doing or a column's that keeps fewer digits, nobody could ever complete the task, so
 // that no handler may run. (A trigger may come after what an UPDATE returns, or at the
 // commit.)
-func (e *Engine) claimUpdated(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+func (e *Engine) claimUpdated(ctx context.Context, conn *watched, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
 	done, err := conn.Change(ctx, e.claimChange(chunk, lease))
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (e *Engine) claimUpdated(ctx context.Context, conn Conn, chunk []place[core
 		}
 	}
 	e.putBack(ctx, conn, back)
-	return tooLate(lease, out, found)
+	return tooLate(conn, lease, out, found)
 }
 
 // putBack makes rows pending again that were claimed for nobody. An error costs no more
@@ -257,7 +258,7 @@ func (e *Engine) claimChange(chunk []place[core.ID], lease core.Lease) Change {
 }
 
 // claimRead grants whatever stands in the state that the step starts from.
-func (e *Engine) claimRead(ctx context.Context, conn Conn, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
+func (e *Engine) claimRead(ctx context.Context, conn *watched, chunk []place[core.ID], lease core.Lease, out []core.Claimed) error {
 	found, err := e.byID(ctx, conn, idsOf(chunk, sameID), e.columns(true))
 	if err != nil {
 		return err
