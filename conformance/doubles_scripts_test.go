@@ -27,7 +27,7 @@ var lifeOnMySQL = []conformance.SQLStep{
 		Do: conformance.SQLExec, Affected: 1,
 		Text: mysqlText("INSERT " + mysqlSets + "INTO {t} (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) " +
 			"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES ROW(_binary'order-17', 1893553455678, 7, _binary'mail', _binary'to a', x'')) " +
-			"SELECT _binary'default', v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, _binary'call-1', 1893553445678 " +
+			"SELECT _binary'default', v.id, 'pending', v.due, v.due, IF(" + mysqlClock + " < c.now + 50000, c.now, " + mysqlClock + "), v.max_attempts, v.kind, v.payload, v.meta, _binary'call-1', 1893553445678 " +
 			"FROM (SELECT " + mysqlClock + " AS now) AS c STRAIGHT_JOIN v WHERE TRUE"),
 	},
 	// Tick, before it is due

@@ -44,7 +44,7 @@ const (
 	insertA  = "INSERT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_safe_updates = 0) */ " + insertsA
 	insertsA = "INTO `dueclaim_tasks` (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) " +
 		"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES ROW(_binary'a', 1893553445678, 0, _binary'mail', _binary'to a', x''))" +
-		" SELECT _binary'default', v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, _binary'c', 1893553445678" +
+		" SELECT _binary'default', v.id, 'pending', v.due, v.due, " + token + ", v.max_attempts, v.kind, v.payload, v.meta, _binary'c', 1893553445678" +
 		" FROM (SELECT " + serverClock + " AS now) AS c STRAIGHT_JOIN v WHERE TRUE"
 	againA   = insertA + " ON DUPLICATE KEY UPDATE id = VALUES(id)"
 	whatIsA  = "SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_select_limit = 18446744073709551615) */ " + stateOfA

@@ -207,3 +207,29 @@ func TestTokensRiseForAnIDWhoseRowWasDeleted(t *testing.T) {
 		}
 	})
 }
+
+// A row that an INSERT makes after it has waited for another one has a token of that later
+// moment: the id may have been used and its row deleted meanwhile.
+func TestTokensRiseForAnIDThatWasUsedWhileAnInsertWaited(t *testing.T) {
+	onEach(t, func(t *testing.T, b backend) {
+		s := fresh(t, b, Options{DeleteFinished: true})
+		ctx := t.Context()
+		tx, err := s.db.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		defer func() { _ = tx.Rollback() }()
+		require.NoError(t, s.InsertTx(ctx, tx, callNamed("theirs"), []core.Task{task("a")}))
+		inserted := make(chan error, 1)
+		go func() { inserted <- s.Insert(ctx, callNamed("held up"), []core.Task{task("a"), task("z")}) }()
+		require.Eventually(t, func() bool { return waitingAtServer(t, s.db) == 1 }, soon, 10*time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
+
+		insert(t, s, task("z"))
+		first := grant(t, s, leaseOf("first", base), "z")[0].Grant
+		require.NoError(t, s.Settle(ctx, base, []core.Settlement{{Grant: first, Outcome: core.Done}}))
+
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, <-inserted)
+		second := grant(t, s, leaseOf("second", base), "z")[0].Grant
+		assert.Greater(t, second.Token, first.Token)
+	})
+}

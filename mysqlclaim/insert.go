@@ -99,8 +99,10 @@ func inserted(rows map[core.ID]claim.Row, id core.ID, call core.Call) error {
 // insertStatement takes the rows from a table of literals, v. Its last row, with an
 // empty id, is none: it is looked at when the others have been written, which may have
 // waited for somebody's lock on one of the ids, and fails if it is too late by then.
-// All rows have one token, the server's clock: it rises for an id that is used again
-// after its row was deleted.
+// Their token is the server's clock, which rises for an id that is used again after its
+// row was deleted. Rows that are written within 50 ms have one and the same, see fence;
+// one that comes later, after a wait for somebody's lock mostly, has its own: its id may
+// have been used meanwhile.
 func (s *Store) insertStatement(chunk []item[core.Task], call core.Call, r runner) *text {
 	row := "ROW("
 	if r.dialect.mariadb {
@@ -119,13 +121,16 @@ func (s *Store) insertStatement(chunk []item[core.Task], call core.Call, r runne
 	} else {
 		t.sql(row).val("").sql(", 0, 0, ").val("").sql(", ").val("").sql(", ").val("").sql(")")
 	}
-	t.sql(") SELECT ").val(s.queue).sql(", v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, ").val(call.ID)
+	t.sql(") SELECT ").val(s.queue).sql(", v.id, 'pending', v.due, v.due, ", token, ", v.max_attempts, v.kind, v.payload, v.meta, ").val(call.ID)
 	t.sql(", ").int(call.Now.UnixMilli()).sql(" FROM (SELECT ", serverClock, " AS now) AS c STRAIGHT_JOIN v WHERE ")
 	if r.by.IsZero() {
 		return t.sql("TRUE") // it parts the join from what may follow
 	}
 	return t.sql("v.id <> ").val("").sql(" OR NOT ").intime(r.by)
 }
+
+// token is what a row that insertStatement makes begins with.
+const token = "IF(" + serverClock + " < c.now + 50000, c.now, " + serverClock + ")"
 
 // replaceStatement uses finished rows again. Not done by ON DUPLICATE KEY
 // UPDATE, whose assignments see one another: status and call_id both decide and

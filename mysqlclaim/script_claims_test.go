@@ -9,7 +9,7 @@ import (
 const (
 	insertHead = "INSERT INTO {t} (queue, id, status, due, planned, token, max_attempts, kind, payload, meta, call_id, created_at) " +
 		"WITH v (id, due, max_attempts, kind, payload, meta) AS (VALUES "
-	insertTail = ") SELECT _binary'default', v.id, 'pending', v.due, v.due, c.now, v.max_attempts, v.kind, v.payload, v.meta, _binary'call-1', T " +
+	insertTail = ") SELECT _binary'default', v.id, 'pending', v.due, v.due, IF(" + serverClock + " < c.now + 50000, c.now, " + serverClock + "), v.max_attempts, v.kind, v.payload, v.meta, _binary'call-1', T " +
 		"FROM (SELECT " + serverClock + " AS now) AS c STRAIGHT_JOIN v WHERE TRUE"
 	insertBoth = insertHead +
 		"ROW(_binary'a', T+1000, 7, _binary'mail', _binary'payload of a', x'01'), " +
