@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/dueclaim/dueclaim/core"
 )
@@ -49,10 +50,13 @@ func (p pool) ExecContext(ctx context.Context, query string, args ...any) (res s
 }
 
 // part drops a connection that was found to be to the wrong server, and those that wait
-// in the pool: they were made before it was found out.
+// in the pool: they were made before it was found out. It waits for none that others have
+// taken meanwhile, and for no new one.
 func (p pool) part(ctx context.Context, wrong *sql.Conn) {
 	idle := min(p.Stats().Idle, mostDropped)
 	drop(wrong)
+	ctx, cancel := context.WithTimeout(ctx, longestParting)
+	defer cancel()
 	for range idle {
 		if c, err := p.Conn(ctx); err == nil {
 			drop(c)
@@ -60,8 +64,11 @@ func (p pool) part(ctx context.Context, wrong *sql.Conn) {
 	}
 }
 
-// mostDropped bounds how many idle connections one error drops.
-const mostDropped = 100
+// How many idle connections one error drops at most, and for how long.
+const (
+	mostDropped    = 100
+	longestParting = 100 * time.Millisecond
+)
 
 // drop closes a connection for good.
 func drop(c *sql.Conn) {
