@@ -115,8 +115,15 @@ func TestWithoutAConnectionNothingIsDone(t *testing.T) {
 		require.ErrorIs(t, err, core.ErrNotDone)
 		require.ErrorIs(t, err, ctx.Err())
 	})
-	s, err := New(open(t, "root@tcp(127.0.0.1:1)/x", "timeout=1s"), Options{})
+	nowhere := open(t, "root@tcp(127.0.0.1:1)/x", "timeout=1s")
+	s, err := New(nowhere, Options{})
 	require.NoError(t, err)
+	require.ErrorIs(t, s.Insert(t.Context(), callNamed("x"), []core.Task{task("x")}), core.ErrNotDone)
 	s.known.Store(new(dialect)) // it answered before
 	require.ErrorIs(t, s.Insert(t.Context(), callNamed("x"), []core.Task{task("x")}), core.ErrNotDone)
+	table, err := NewTable(nowhere, fullDef("orders"))
+	require.NoError(t, err)
+	_, err = table.Claim(t.Context(), []core.ID{"1"}, leaseOf("h", base))
+	require.ErrorIs(t, err, core.ErrNotDone)
+	require.ErrorIs(t, table.Probe(t.Context()), core.ErrNotDone)
 }

@@ -25,15 +25,12 @@ func (s *Store) Probe(ctx context.Context) error {
 
 // Probe implements [core.Prober] by an UPDATE of no row; see Store.Probe.
 func (t *Table) Probe(ctx context.Context) error {
+	var effect effect
 	c, err := t.facts(ctx, t.db)
 	if err != nil {
-		return t.fail("probe", err)
+		return t.fail("probe", effect.prove(unsent{err}))
 	}
-	s := t.statement(c)
 	name := quoteName(t.def.State.Name)
-	s.sql("UPDATE ", t.quoted, " SET ", name, " = ", name, " WHERE FALSE")
-	conn := t.pooled()
-	_, err = pool{t.db}.ExecContext(ctx, c.dialect.set(s.String(), shortWait, anyUpdate))
-	conn.effect.of(0, err)
-	return t.fail("probe", conn.effect.prove(err))
+	_, err = pool{t.db}.ExecContext(ctx, c.dialect.set("UPDATE "+t.quoted+" SET "+name+" = "+name+" WHERE FALSE", shortWait, anyUpdate))
+	return t.fail("probe", effect.prove(err))
 }

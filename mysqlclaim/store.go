@@ -161,16 +161,17 @@ func (r runner) rows(ctx context.Context, stmt *text, scan func(*sql.Rows) error
 }
 
 // ready finds out once whether the server and the session can do what the statements
-// need.
+// need. A call that fails here has sent nothing else.
 func (s *Store) ready(ctx context.Context, conn conn) error {
 	if s.known.Load() != nil {
 		return nil
 	}
 	d, err := examine(ctx, conn)
-	if err == nil {
-		s.known.Store(&d)
+	if err != nil {
+		return fmt.Errorf("%w: %w", core.ErrNotDone, err)
 	}
-	return err
+	s.known.Store(&d)
+	return nil
 }
 
 // dialect is what ready found out.

@@ -98,7 +98,7 @@ const exactAtOnce = 4
 func (t *Table) query(ctx context.Context, conn conn, q sqltable.Query, mode queryMode, row func(sqltable.Row)) error {
 	c, err := t.facts(ctx, conn)
 	if err != nil {
-		return err
+		return unsent{err}
 	}
 	text, err := t.selection(c, q, mode)
 	if err == nil {
@@ -111,7 +111,7 @@ func (t *Table) query(ctx context.Context, conn conn, q sqltable.Query, mode que
 func (t *Table) change(ctx context.Context, conn conn, ch sqltable.Change, mode changeMode) (sqltable.Changes, error) {
 	c, err := t.facts(ctx, conn)
 	if err != nil {
-		return sqltable.Changes{}, err
+		return sqltable.Changes{}, unsent{err}
 	}
 	exec := func(s *statement) (int64, error) {
 		if s.err != nil {
