@@ -126,10 +126,11 @@ func runEarly(t *testing.T, store core.Claimer, lossy bool, ahead time.Duration)
 	}
 	time.Sleep(3 * time.Second)
 	const n = 300
+	plan := rand.New(rand.NewPCG(3, 4)) // this goroutine's own
 	prod, err := core.NewProducer(idx, store, core.ProducerOptions{Logger: quiet()})
 	require.NoError(t, err)
 	for i := range n {
-		id, due := core.ID(fmt.Sprint("n", i)), time.Now().Add(time.Duration(draw.IntN(15_000))*time.Millisecond)
+		id, due := core.ID(fmt.Sprint("n", i)), time.Now().Add(time.Duration(plan.IntN(15_000))*time.Millisecond)
 		b.again(id, due)
 		if s, ok := store.(*stepStore); ok {
 			s.put(due, id)

@@ -48,13 +48,13 @@ func TestPanicsOfHooksAndTheBackOffCostOneCallEach(t *testing.T) {
 		away.away.Store(true)
 		untold, err := core.NewProducer(away, store, core.ProducerOptions{Logger: log.logger(), Observer: observer})
 		require.NoError(t, err)
-		runs := map[core.ID]int{}
+		var runs recorder
 		h := core.HandlerFunc(func(ctx context.Context, job *core.Job) error {
-			runs[job.Task.ID]++
+			_ = runs.Handle(ctx, job)
 			switch {
-			case job.Task.ID == "fails" && runs["fails"] == 1:
+			case job.Task.ID == "fails" && runs.get("fails") == 1:
 				return errors.New("paper jam")
-			case job.Task.ID == "cancelled" && runs["cancelled"] == 1:
+			case job.Task.ID == "cancelled" && runs.get("cancelled") == 1:
 				<-ctx.Done()
 			}
 			return nil
@@ -92,7 +92,7 @@ func TestPanicsOfHooksAndTheBackOffCostOneCallEach(t *testing.T) {
 		}
 		assert.Equal(t, 1, backoffs)
 		assert.NotEmpty(t, log.with("func=Options.Backoff "))
-		assert.Equal(t, 2, runs["fails"], "it was retried, after the default back-off")
+		assert.Equal(t, 2, runs.get("fails"), "it was retried, after the default back-off")
 		for _, id := range []core.ID{"a", "fails", "b", "refused"} {
 			row, _ := p.store.Task(id)
 			assert.Equal(t, claim.DoneState, row.Status, id)

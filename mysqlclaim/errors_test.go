@@ -26,9 +26,8 @@ func scripted(t *testing.T) (*Store, sqlmock.Sqlmock) {
 	require.NoError(t, err)
 	s.known.Store(new(dialect))
 	t.Cleanup(func() {
-		script.ExpectClose()
-		require.NoError(t, db.Close())
 		require.NoError(t, script.ExpectationsWereMet())
+		_ = db.Close() // the script has no line for it, as a connection may be closed before
 	})
 	return s, script
 }
@@ -73,7 +72,6 @@ var driverErrors = []struct {
 	{"a read-only server", serverSays(1290, "--read-only"), "needs the primary"},
 	{"a read-only transaction", serverSays(1792, "READ ONLY transaction"), "needs the primary"},
 	{"a read-only mode", serverSays(1836, "read-only mode"), "needs the primary"},
-	{"safe updates", serverSays(1175, "safe update mode"), "sql_safe_updates must be off"},
 	{"too small a packet", serverSays(1153, "packet bigger"), "max_allowed_packet"},
 	{"an ended context", context.DeadlineExceeded, ""},
 }
@@ -91,20 +89,24 @@ func wantDriverError(t *testing.T, want error, says string, err error) {
 func TestAnErrorOfTheDriverIsReturnedAsItIs(t *testing.T) {
 	for _, d := range driverErrors {
 		t.Run(d.name, func(t *testing.T) {
+			// Each step has a script of its own: a connection to a read-only server is dropped.
 			s, script := scripted(t)
 			script.ExpectExec(claimOfA).WillReturnError(d.err)
 			_, err := s.Claim(t.Context(), []core.ID{"a"}, leaseOf("h", base))
 			wantDriverError(t, d.err, d.says, err)
 
+			s, script = scripted(t)
 			script.ExpectExec(claimOfA).WillReturnResult(driver.RowsAffected(1))
 			script.ExpectQuery(readA).WillReturnError(d.err)
 			_, err = s.Claim(t.Context(), []core.ID{"a"}, leaseOf("h", base))
 			wantDriverError(t, d.err, d.says, err)
 
+			s, script = scripted(t)
 			script.ExpectExec(insertA).WillReturnError(d.err)
 			err = s.Insert(t.Context(), callNamed("c"), []core.Task{task("a")})
 			wantDriverError(t, d.err, d.says, err)
 
+			s, script = scripted(t)
 			script.ExpectExec(insertA).WillReturnError(serverSays(1062, "Duplicate entry"))
 			script.ExpectExec(againA).WillReturnResult(driver.RowsAffected(0))
 			script.ExpectQuery(whatIsA).WillReturnError(d.err)
