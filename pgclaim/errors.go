@@ -30,7 +30,7 @@ func (u undone) Unwrap() []error { return []error{core.ErrNotDone, u.err} }
 // notDone marks err where it proves that its statement, a transaction of its own, has
 // changed nothing.
 func notDone(err error) error {
-	if _, ok := err.(undone); !ok && provesNotDone(err) {
+	if _, ok := errors.AsType[undone](err); !ok && provesNotDone(err) {
 		return undone{err}
 	}
 	return err

@@ -81,7 +81,7 @@ func (r *callRunner) run(ctx context.Context, sql string, args []any, row func(s
 	if !had {
 		return notDone(err)
 	}
-	if u, ok := err.(undone); ok { // the statement, but not the call
+	if u, ok := errors.AsType[undone](err); ok { // the statement, but not the call
 		return u.err
 	}
 	return err

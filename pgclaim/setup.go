@@ -2,6 +2,7 @@ package pgclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dueclaim/dueclaim/core"
@@ -30,7 +31,7 @@ func (s *Store) CheckSetup(ctx context.Context) ([]string, error) {
 	}
 	if r, err := s.runner(ctx); err == nil {
 		_, err = s.inspect(ctx, r)
-		if parted, ok := err.(partedError); ok { // what else it may find is Migrate's to say
+		if parted, ok := errors.AsType[partedError](err); ok { // what else it may find is Migrate's to say
 			warnings = append(warnings, parted.Error()+"; the rows of its parts are refused, and are never claimed")
 		}
 	}
