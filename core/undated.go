@@ -24,6 +24,8 @@ import (
 //   - A row that was overdue when the index lost it, or that nobody put there,
 //     comes up a lease later. The near sweep finds it among the first 500 overdue
 //     ones, the horizon sweep anywhere.
+//   - What a process takes stands at a millisecond of the second that is its own, so that
+//     after a crash its rows come up to a second later than a dated store's.
 //   - With the index away nothing that is overdue runs until it is back. The rows
 //     are safe meanwhile.
 //   - A back-off longer than a lease is known to the index and to the process that
