@@ -80,7 +80,7 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			places[i] = from + i
 		}
 		var locked []ItemError
-		lost := false
+		lost, partly := false, false // a try may have taken effect; one did, but for rows that were locked
 		err := call.call(ctx, func(ctx context.Context) error {
 			locked = nil
 			err := f(ctx, run, places)
@@ -101,10 +101,11 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 					failed = append(failed, item)
 				}
 			}
+			partly = partly || len(ofItems.Items) < len(run)
 			run, places = busy, busyPlaces
 			return NewBatchError(locked)
 		})
-		if notDone(err) && (lost || from > 0) {
+		if notDone(err) && (lost || partly || from > 0) {
 			return fmt.Errorf("%w: %s", errPartly, err.Error()) // not wrapped: not all of the call was not done
 		}
 		if err != nil && len(locked) == 0 || !answered(err) {

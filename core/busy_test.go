@@ -273,3 +273,32 @@ func TestResultsOnLockedRowsDontStopClaims(t *testing.T) {
 		require.Error(t, <-ended) // 600 results are not recorded
 	})
 }
+
+// A failover comes upon a call part of which has taken effect.
+func TestACallThatWasDoneInPartIsNeverToldAsNotDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &turning{Memory: claim.NewMemory(claim.MemoryOptions{})}
+		prod, err := core.NewProducer(heapindex.New(), &busyThen{store}, core.ProducerOptions{Logger: quiet()})
+		require.NoError(t, err)
+		err = prod.Schedule(t.Context(), due("a"), due("b"))
+		var unknown *core.OutcomeError
+		require.ErrorAs(t, err, &unknown)
+		require.NotErrorIs(t, err, core.ErrNotDone)
+		_, ok := store.Task("a")
+		require.True(t, ok)
+	})
+}
+
+// busyThen is a store that stores the first of two tasks, as the other one's row is
+// locked, and is read-only from then on.
+type busyThen struct{ *turning }
+
+func (s *busyThen) Insert(ctx context.Context, call core.Call, tasks []core.Task) error {
+	if len(tasks) == 1 {
+		return errReadOnly
+	}
+	if err := s.turning.Insert(ctx, call, tasks[:1]); err != nil {
+		return err
+	}
+	return core.NewBatchError([]core.ItemError{{Index: 1, ID: tasks[1].ID, Err: core.ErrBusy}})
+}

@@ -66,13 +66,17 @@ func (p *Producer) land(f *flight) {
 // it has a fifth of a try's time.
 func (p *Producer) insertShared(f *flight) error {
 	once := repeater{timeout: p.opt.Timeout / 5}
-	for again := false; ; again = true {
+	for again, lost := false, false; ; again = true {
 		slow := false
 		err := once.once(f.ctx, func(ctx context.Context) error {
 			err := p.store.(Store).Insert(ctx, p.stamped(ctx, f.call), f.items)
 			slow = ctx.Err() != nil
 			return err
 		})
+		if lost && notDone(err) {
+			return fmt.Errorf("%w: %s", errPartly, err.Error()) // not wrapped: the first try may have been done
+		}
+		lost = !answered(err) && !notDone(err)
 		if again || slow || answered(err) || errors.Is(err, ErrNotMigrated) || !sleep(f.ctx, nil, jitter(10*time.Millisecond)) {
 			return err
 		}
@@ -109,7 +113,11 @@ func (p *Producer) scheduleShared(ctx context.Context, store Store, call Call, g
 	if len(left.items) == 0 {
 		return left.err(nil)
 	}
-	return p.scheduleAlone(ctx, store, f.call, left, nil)
+	err = p.scheduleAlone(ctx, store, f.call, left, nil)
+	if notDone(err) && len(stored) > 0 {
+		return p.outcomeUnknown(f.call, fmt.Errorf("%w: %s", errPartly, err.Error()), left)
+	}
+	return err
 }
 
 func nothingStored(err error) error { return fmt.Errorf("nothing was stored: %w", err) }

@@ -298,3 +298,36 @@ func TestOneIndexFailureForAStatementIsObservedOnceAndNoError(t *testing.T) {
 		assert.Equal(t, []int{1, 1, 5}, told, "the two in the way, then all but the one beyond the horizon, which is the sweep's")
 	})
 }
+
+func TestASharedStatementThatMayHaveBeenDoneIsOfUnknownOutcome(t *testing.T) {
+	for name, first := range map[string]func(insert func() error) error{
+		"the reply was lost": func(insert func() error) error { _ = insert(); return errAway },
+		"a row was locked":   func(insert func() error) error { return insert() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStation(t, core.ProducerOptions{})
+				n := 0
+				s.on = func(ctx context.Context, st statement, insert func() error) error {
+					if n++; n > 1 {
+						return errReadOnly
+					}
+					err := first(insert)
+					if i := slices.Index(st.ids, "locked"); err == nil && i >= 0 { // and not stored, as it were
+						err = core.NewBatchError([]core.ItemError{{Index: i, ID: "locked", Err: core.ErrBusy}})
+					}
+					return err
+				}
+				s.crowd()
+				a, b := s.call(t.Context(), due("a"), due("locked")), s.call(t.Context(), due("b"))
+				s.open()
+				var unknown *core.OutcomeError
+				require.ErrorAs(t, <-a, &unknown)
+				if err := <-b; err != nil {
+					require.ErrorAs(t, err, &unknown)
+				}
+				require.True(t, s.stored("a"))
+			})
+		})
+	}
+}
