@@ -126,3 +126,41 @@ func TestHeartbeatsComeFirstWhereConnectionsAreFew(t *testing.T) {
 		assert.Zero(t, row.Crashes)
 	})
 }
+
+// starving is a store whose heartbeats get no connection while starved is set.
+type starving struct {
+	core.Store
+	starved atomic.Bool
+}
+
+func (s *starving) Extend(ctx context.Context, grants []core.Grant, until time.Time) error {
+	if s.starved.Load() {
+		time.Sleep(2 * time.Second)
+		return core.ErrNoConnection
+	}
+	return s.Store.Extend(ctx, grants, until)
+}
+
+func TestNothingGivesWayToHeartbeatsThatHaveNothingToExtend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		store := &starving{Store: p.store}
+		store.starved.Store(true)
+		late := make(chan time.Duration, 2)
+		h := core.HandlerFunc(func(_ context.Context, job *core.Job) error {
+			late <- job.Lateness()
+			if job.Task.ID == "0" {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		running(t, newScheduler(t, p.idx, store, h, core.Options{Lease: 30 * time.Second}))
+		time.Sleep(500 * time.Millisecond)
+		p.schedule(t, 1, time.Now()) // its heartbeat waits when its result has gone out
+		time.Sleep(30 * time.Second)
+		require.NoError(t, p.prod.Schedule(t.Context(), due("later")))
+		time.Sleep(30 * time.Second)
+		<-late
+		assert.Less(t, <-late, time.Second)
+	})
+}

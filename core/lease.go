@@ -19,7 +19,11 @@ func (e *engine) keepLeases(ctx context.Context) {
 			return
 		}
 		began := e.clock.mono()
-		slow := time.AfterFunc(e.heartbeat()/10, e.lane.close) // it may wait for a connection
+		went := make(chan struct{})
+		slow := time.AfterFunc(e.heartbeat()/10, func() { // it may wait for a connection
+			e.lane.close()
+			close(went)
+		})
 		stepped = e.readClock() || stepped
 		if e.extendAll(stepped) {
 			stepped = false
@@ -29,7 +33,9 @@ func (e *engine) keepLeases(ctx context.Context) {
 		} else {
 			wait = down.failed()
 		}
-		slow.Stop()
+		if !slow.Stop() {
+			<-went // else the lane might be closed after it was opened here
+		}
 		if !e.starved {
 			e.lane.open()
 		}
@@ -84,6 +90,7 @@ func (e *engine) extendAll(all bool) bool {
 		young = until.Add(time.Hour * 24 * 365 * 100)
 	}
 	jobs := e.leased(young)
+	e.starved = false
 	if len(jobs) == 0 {
 		e.probe()
 		return true
