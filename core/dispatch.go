@@ -217,7 +217,7 @@ func (e *engine) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		e.obs.failed("index: watch", err)
+		e.tellFailed("index: watch", err)
 		if down.fails == 0 {
 			e.log.Warn("dueclaim: index can't wake this scheduler; polling goes on, and the watch is tried again", "err", err)
 		}

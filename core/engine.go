@@ -200,6 +200,12 @@ func (e *engine) pauseStore() time.Duration {
 	return d
 }
 
+// tellFailed tells Observer's Failed of a call that says nothing of a backend's health.
+// Nothing waits for it.
+func (e *engine) tellFailed(op string, err error) {
+	e.notices.add(func() { e.obs.failed(op, err) })
+}
+
 func (e *engine) storeOK() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

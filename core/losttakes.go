@@ -58,7 +58,7 @@ func (e *engine) standingAt(t time.Time, limit int) (ids []ID, err error) {
 		return err
 	})
 	if err != nil {
-		e.obs.failed("index: list", err) // a user of the index may lack the right: that is no bad health
+		e.tellFailed("index: list", err) // a user of the index may lack the right: that is no bad health
 		return nil, err
 	}
 	now := e.clock.now()

@@ -47,7 +47,7 @@ func (e *engine) listFar(ctx context.Context, before time.Time) ended {
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			e.obs.failed("index: list", err) // next time; a user who may not list can do without
+			e.tellFailed("index: list", err) // next time; a user who may not list can do without
 		}
 		if err != nil || len(page) == 0 {
 			after = Entry{} // again from the start
