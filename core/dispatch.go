@@ -37,6 +37,7 @@ func (e *engine) dispatch(ctx context.Context) {
 // nextBatch returns up to n ids to be claimed, for which n slots are reserved:
 // what the sweep left, else what failed takes had taken, else what the index has.
 func (e *engine) nextBatch(n int) (b takenBatch, next time.Time, err error) {
+	e.dropFound()
 	if ids := e.takeOverdue(n); len(ids) > 0 {
 		b = e.newBatch()
 		b.ids = ids

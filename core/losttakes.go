@@ -42,6 +42,15 @@ func (e *engine) findLost() {
 	}
 }
 
+// dropFound forgets what was found and is still not claimed, for want of slots, when it
+// may come due in the index before the first heartbeat would have moved it: others take
+// it there.
+func (e *engine) dropFound() {
+	if len(e.found.ids) > 0 && e.clock.until(e.found.standing) < e.opt.Lease/2 {
+		e.found = takenBatch{}
+	}
+}
+
 // ownMilli returns the first instant from t on whose millisecond of the second is this
 // process's own, so that what its takes moved there is told from what others' did: of
 // an undated store's rows, one that is in hand looks like one that isn't.

@@ -156,3 +156,66 @@ func rowsStartedTwice(t *testing.T) (twice int) {
 	})
 	return twice
 }
+
+// What was found and waits for a slot comes due in the index meanwhile, where another
+// process takes it.
+func TestWhatWasFoundIsLeftToOthersWhereNoSlotComesFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, s := &stepStore{}, &starts{}
+		idx := &replyLoser{Index: heapindex.New(), nth: 1}
+		h := core.HandlerFunc(func(_ context.Context, job *core.Job) error {
+			s.note(job.Task.ID)
+			time.Sleep(25 * time.Second)
+			store.do(job.Task.ID)
+			return nil
+		})
+		opt := core.Options{Slots: 2, Lease: 10 * time.Second}
+		running(t, newScheduler(t, idx, store, h, opt))
+		time.Sleep(time.Second)
+		at := time.Now().Add(500 * time.Millisecond)
+		for id, due := range map[core.ID]time.Time{"a": at, "b": at, "x": at.Add(20 * time.Millisecond), "y": at.Add(20 * time.Millisecond)} {
+			store.put(due, id)
+			track(t, idx, store, due, id)
+		}
+		time.Sleep(510 * time.Millisecond)
+		idx.mu.Lock()
+		require.Equal(t, 2, idx.lost)
+		idx.nth = 0
+		idx.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		running(t, newScheduler(t, idx, store, h, opt))
+		time.Sleep(2 * time.Minute)
+		for _, id := range []core.ID{"a", "b", "x", "y"} {
+			assert.Len(t, s.of(id), 1, "starts of %s", id)
+		}
+	})
+}
+
+// mute is an index that may not be listed.
+type mute struct{ *replyLoser }
+
+func (mute) List(context.Context, core.Entry, time.Time, int) ([]core.Entry, error) {
+	return nil, errAway
+}
+
+func TestAHookThatIsToldOfAFailedCallHoldsUpNoClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParts(t)
+		idx := &replyLoser{Index: p.idx, nth: 1}
+		r, end := &recorder{}, make(chan struct{})
+		stop := running(t, newScheduler(t, mute{idx}, p.store, r, core.Options{Observer: core.Observer{
+			Failed: func(string, error) { <-end },
+		}}))
+		p.schedule(t, 1, time.Now())
+		time.Sleep(time.Second)
+		idx.mu.Lock()
+		idx.nth = 0
+		idx.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		require.NoError(t, p.prod.Schedule(t.Context(), due("later")))
+		time.Sleep(time.Second)
+		assert.Equal(t, 1, r.get("later"))
+		close(end)
+		require.NoError(t, stop())
+	})
+}
