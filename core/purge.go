@@ -29,8 +29,9 @@ func (e *engine) purge(ctx context.Context) {
 // one: where several processes purge, each finds rows that others are about to delete
 // and passes over them. Then it pauses for longer, so that they part.
 func (e *engine) purgeAll(ctx context.Context, p Purger) {
+	before := FloorMilli(e.clock.now().Add(-e.opt.KeepFinished)) // once: rows that grow old meanwhile are for the next
 	for ctx.Err() == nil {
-		n, err := e.purgeOnce(p)
+		n, err := e.purgeOnce(p, before)
 		switch {
 		case err != nil || n == 0:
 			return
@@ -42,8 +43,7 @@ func (e *engine) purgeAll(ctx context.Context, p Purger) {
 	}
 }
 
-func (e *engine) purgeOnce(p Purger) (n int, err error) {
-	before := FloorMilli(e.clock.now().Add(-e.opt.KeepFinished))
+func (e *engine) purgeOnce(p Purger, before time.Time) (n int, err error) {
 	err = e.call.once(e.base, func(ctx context.Context) (err error) {
 		n, err = p.Purge(ctx, before, purgePage)
 		return err
