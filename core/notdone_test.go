@@ -108,3 +108,30 @@ func TestAnIdleWorkerOnAServerThatRefusesWritesIsNotReady(t *testing.T) {
 		require.NoError(t, <-ended)
 	})
 }
+
+// hangingClock is a store that does nothing, whose clock can be read once.
+type hangingClock struct {
+	turning
+	reads atomic.Int64
+}
+
+func (s *hangingClock) Now(ctx context.Context) (time.Time, error) {
+	if s.reads.Add(1) == 1 {
+		return time.Now(), nil
+	}
+	<-ctx.Done()
+	return time.Time{}, ctx.Err()
+}
+
+func TestTheClockIsReadAgainInTheCallersTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hangingClock{turning: turning{Memory: claim.NewMemory(claim.MemoryOptions{}), inserts: []error{errReadOnly, errReadOnly}}}
+		producer, err := core.NewProducer(heapindex.New(), store, core.ProducerOptions{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		require.Error(t, producer.Schedule(ctx, core.Task{ID: "1", Due: began}))
+		require.Less(t, time.Since(began), 150*time.Millisecond)
+	})
+}

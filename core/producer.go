@@ -216,8 +216,8 @@ func (p *Producer) now(ctx context.Context) (time.Time, error) {
 
 // readAgain reads the store's clock: a call that was not done may have come too late by
 // a reckoning that is no longer right.
-func (p *Producer) readAgain() {
-	_ = p.call.once(context.Background(), func(ctx context.Context) error {
+func (p *Producer) readAgain(ctx context.Context) {
+	_ = p.call.once(ctx, func(ctx context.Context) error {
 		_, err := p.clock.sync(ctx, 0, 0)
 		return err
 	})

@@ -48,8 +48,10 @@ type repeater struct {
 	timeout time.Duration   // of one try
 	tries   int             // at least 1
 	stop    <-chan struct{} // closed: at most triesAfterStop in all; nil: never
-	notDone func()          // called when a try was not done at all, before the next; nil: nothing
-	lane    *lane           // what each try waits at before its time begins; nil: nothing
+	// notDone is called when a try was not done at all, before the next, though the
+	// backend was asked; nil: nothing.
+	notDone func(ctx context.Context)
+	lane    *lane // what each try waits at before its time begins; nil: nothing
 }
 
 // triesAfterStop is how many tries a call has when a shutdown came upon it: what
@@ -60,7 +62,8 @@ const triesAfterStop = 3
 // It returns the last error.
 //
 // Once a try's outcome is unknown, tries that were not done don't count: there may be
-// something to find, which costs a lease if it isn't found.
+// something to find, which costs a lease if it isn't found. A shutdown doesn't wait for
+// them.
 func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) error {
 	unknown := false
 	for try, uncounted := 1, 0; ; try++ {
@@ -71,15 +74,15 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 		switch {
 		case !notDone(err):
 			unknown = unknown || !answered(err)
-		case unknown && uncounted < triesNotDone:
+		case unknown && uncounted < triesNotDone && !closed(r.stop):
 			uncounted++
 			try--
 		}
 		if try >= r.tries {
 			return err
 		}
-		if r.notDone != nil && errors.Is(err, ErrNotDone) {
-			r.notDone()
+		if r.notDone != nil && errors.Is(err, ErrNotDone) && !errors.Is(err, ErrNoConnection) {
+			r.notDone(ctx)
 		}
 		pause, stop := jitter(10*time.Millisecond<<(2*max(0, try-1))), r.stop
 		if try < triesAfterStop {
@@ -88,6 +91,15 @@ func (r repeater) call(ctx context.Context, f func(ctx context.Context) error) e
 		if !sleep(ctx, stop, pause) {
 			return err
 		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
