@@ -74,6 +74,15 @@ func TestFailedItemsOfChunksHaveTheirPlacesInTheWholeBatch(t *testing.T) {
 	require.ErrorContains(t, err, "after 2 of 5 items")
 	require.NotErrorIs(t, err, core.ErrNotDone, "two items took effect")
 	require.ErrorIs(t, err, io.EOF)
+	err = claim.InChunks(items, 2, 0, nil, func(run []core.ID) error {
+		if run[0] == "c" {
+			return core.ErrNotMigrated
+		}
+		return nil
+	})
+	require.ErrorContains(t, err, "after 2 of 5 items")
+	require.NotErrorIs(t, err, core.ErrNotMigrated, "two items took effect")
+	err = claim.InChunks(items, 2, 0, nil, notDone("c"))
 	var op *net.OpError
 	require.ErrorAs(t, err, &op, "the driver's own error")
 }
