@@ -121,8 +121,8 @@ func pgAsk(text string, args row, rows ...row) conformance.SQLStep {
 
 // pgInTime is a column that fails where the call comes after By.
 func pgInTime(column, by string) string {
-	return "CASE WHEN clock_timestamp() <= to_timestamp(" + by + "::bigint / 1000.0) THEN " + column +
-		" ELSE ('dueclaim: the call had been given up at ' || clock_timestamp())::bigint::text END"
+	return "CASE WHEN clock_timestamp() <= to_timestamp(" + by + "::float8) THEN " + column +
+		" ELSE encode('', 'dueclaim: the call had been given up before ' || " + column + ") END"
 }
 
 func pgWaiting(rows ...row) conformance.SQLStep {
