@@ -147,7 +147,9 @@ func rowsStartedTwice(t *testing.T) (twice int) {
 			track(t, idx, store, due(i), id(i))
 		}
 		time.Sleep(3 * time.Minute)
+		idx.mu.Lock()
 		require.Positive(t, idx.lost)
+		idx.mu.Unlock()
 		for i := range n {
 			at := s.of(id(i))
 			twice += len(at) - 1

@@ -62,7 +62,7 @@ type operation struct {
 }
 
 func (p *place) operations(readsBack bool) []operation {
-	token, holder := base.UnixMilli()+1, "h"
+	token, holder := int64(1), "h"
 	claimed := row{Rows: 1, Changes: 2, Status: "running", Holder: holder, Token: token, Attempts: 1, Due: base.UnixMilli(), Lease: at(30_001).UnixMilli()}
 	extended, done, retried := claimed, claimed, claimed
 	extended.Changes, extended.Lease = 3, at(60_000).UnixMilli()
@@ -71,7 +71,7 @@ func (p *place) operations(readsBack bool) []operation {
 	insert, claim := (*trial).insert, (*trial).claim
 	list := []operation{
 		{"insert", nil, func(x *trial) func(context.Context) error { return x.insert },
-			row{Rows: 1, Changes: 1, Status: "pending", Token: base.UnixMilli(), Due: base.UnixMilli()}, 0},
+			row{Rows: 1, Changes: 1, Status: "pending", Due: base.UnixMilli()}, 0},
 		{"claim", []func(*trial, context.Context) error{insert},
 			func(x *trial) func(context.Context) error { return x.claim }, claimed, 0},
 		{"extend", []func(*trial, context.Context) error{insert, claim},
@@ -165,6 +165,7 @@ func play(t *testing.T, p *place, store core.Store, o operation, id core.ID, fau
 	x := &trial{store: store, id: id}
 	for _, step := range o.before {
 		require.NoError(t, step(x, t.Context()))
+		p.row(t, id) // its first token
 	}
 	x.got = nil
 	changed := want.Changes - 1
@@ -203,9 +204,9 @@ func play(t *testing.T, p *place, store core.Store, o operation, id core.ID, fau
 	require.Zero(t, p.proxy.Disarm(), "the fault came")
 	require.Equal(t, want, p.row(t, id), "the row, and how often it changed")
 	if x.got != nil {
-		g := core.Grant{ID: id, Token: want.Token, Holder: want.Holder}
+		g := core.Grant{ID: id, Token: p.first[id] + want.Token, Holder: want.Holder}
 		assert.Equal(t, core.Claimed{
-			ID: id, Verdict: core.Granted, At: time.UnixMilli(want.Lease).UTC(), Grant: g, Attempt: want.Attempts,
+			ID: id, Verdict: core.Granted, At: time.UnixMilli(want.Lease).UTC(), NotBefore: base, Grant: g, Attempt: want.Attempts,
 			Task: core.Task{ID: id, Kind: "mail", Payload: []byte("p"), Due: base},
 		}, withoutMeta(*x.got))
 	}

@@ -31,6 +31,7 @@ type place struct {
 	// refusals are errors that this kind of server has for an outcome that the
 	// client can't know.
 	refusals []wireproxy.Fault
+	first    map[core.ID]int64 // tokens of rows when they were first seen
 }
 
 // configuration is one driver with its settings, on one kind of server.
@@ -184,7 +185,7 @@ func (p *place) changes(t *testing.T, id core.ID) (n int) {
 type row struct {
 	Rows, Changes     int
 	Status, Holder    string
-	Token             int64
+	Token             int64 // less the first one of the row that was seen
 	Attempts, Crashes int
 	Due, Lease        int64 // milliseconds; Due 0: none
 }
@@ -200,6 +201,13 @@ func (p *place) row(t *testing.T, id core.ID) row {
 		require.NoError(t, rows.Scan(&r.Status, &r.Holder, &r.Token, &r.Attempts, &r.Crashes, &r.Due, &r.Lease))
 	}
 	require.NoError(t, rows.Err())
+	if p.first == nil {
+		p.first = map[core.ID]int64{}
+	}
+	if _, seen := p.first[id]; !seen && r.Rows > 0 {
+		p.first[id] = r.Token
+	}
+	r.Token -= p.first[id]
 	r.Holder = strings.TrimRight(r.Holder, " ") // a new row on MySQL has room for one
 	return r
 }
