@@ -62,6 +62,10 @@ var (
 	errPartly     = errors.New("the last try was not done, but an earlier one, or an earlier part of the call, may have been")
 )
 
+// partlyDone is the error of a call whose last try was not done, as err says, though something
+// before it may have been. err isn't wrapped: it would speak of the whole call.
+func partlyDone(err error) error { return fmt.Errorf("%w: %s", errPartly, err.Error()) }
+
 // inPages calls f for runs of at most a thousand items, and of some megabytes by
 // size (nil: items are small), so that each try of each run has the time-out to
 // itself, with their places in items, and gathers the answers about items by these
@@ -106,7 +110,7 @@ func inPages[T any](ctx context.Context, call repeater, items []T, size func(T) 
 			return NewBatchError(locked)
 		})
 		if notDone(err) && (lost || partly || from > 0) {
-			return fmt.Errorf("%w: %s", errPartly, err.Error()) // not wrapped: not all of the call was not done
+			return partlyDone(err)
 		}
 		if err != nil && len(locked) == 0 || !answered(err) {
 			return err

@@ -74,7 +74,7 @@ func (p *Producer) insertShared(f *flight) error {
 			return err
 		})
 		if lost && notDone(err) {
-			return fmt.Errorf("%w: %s", errPartly, err.Error()) // not wrapped: the first try may have been done
+			return partlyDone(err)
 		}
 		lost = !answered(err) && !notDone(err)
 		if again || slow || answered(err) || errors.Is(err, ErrNotMigrated) || !sleep(f.ctx, nil, jitter(10*time.Millisecond)) {
@@ -102,7 +102,7 @@ func (p *Producer) scheduleShared(ctx context.Context, store Store, call Call, g
 	case !f.answered:
 		err := p.scheduleAlone(ctx, store, f.call, good, nil)
 		if notDone(err) && !notDone(f.err) { // its own tries were not done, but the shared one may have been
-			return p.outcomeUnknown(f.call, fmt.Errorf("%w: %s", errPartly, err.Error()), good)
+			return p.outcomeUnknown(f.call, partlyDone(err), good)
 		}
 		return err
 	}
@@ -115,7 +115,7 @@ func (p *Producer) scheduleShared(ctx context.Context, store Store, call Call, g
 	}
 	err = p.scheduleAlone(ctx, store, f.call, left, nil)
 	if notDone(err) && len(stored) > 0 {
-		return p.outcomeUnknown(f.call, fmt.Errorf("%w: %s", errPartly, err.Error()), left)
+		return p.outcomeUnknown(f.call, partlyDone(err), left)
 	}
 	return err
 }
